@@ -1,0 +1,168 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { z } from 'zod';
+import type { Logger } from '../lib/logger.js';
+import type { HttpError } from './errors.js';
+
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Who a request's credentials belong to. */
+export interface Principal {
+  /** As shown in logs: a label, never the credential. */
+  readonly name: string;
+  /** `read`: what changes data is refused by the service. */
+  readonly access: 'full' | 'read';
+}
+
+/** How requests to one mounted instance prove who they are; checked before the body is read. */
+export type AuthScheme =
+  | {
+      readonly kind: 'bearer';
+      readonly credentials: readonly { readonly token: string; readonly principal: Principal }[];
+      /** Query parameter that may carry the token instead of the header, and then wins. */
+      readonly queryKey?: string;
+      /** The header may hold the token without the word `Bearer`. */
+      readonly bareToken?: boolean;
+    }
+  | {
+      readonly kind: 'basic';
+      readonly credentials: readonly {
+        readonly username: string;
+        readonly password: string;
+        readonly principal: Principal;
+      }[];
+      /** Query parameters that may carry the credentials, on the given paths only. */
+      readonly queryKeys?: {
+        readonly username: string;
+        readonly password: string;
+        readonly paths: readonly string[];
+      };
+    };
+
+/** What a handler knows of its request beside the input. */
+export interface RouteContext {
+  readonly requestId: string;
+  readonly principal: Principal;
+  /** Aborts when the client goes away or the deadline passes; hand it to everything that waits. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** What the documentation (OpenAPI) and the metrics need of every route. */
+export interface RouteDescription {
+  /** `service.operation`, such as `vector.upsert`: the label in metrics and the id in OpenAPI. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly methods: readonly Method[];
+  /** Express 5 path below the mount, such as `/consume/:group/:instance`. */
+  readonly path: string;
+  readonly request?: {
+    readonly params?: z.ZodType;
+    readonly query?: z.ZodType;
+    readonly headers?: z.ZodType;
+    readonly body?: z.ZodType;
+  };
+  /** Schema of the body of a 200. */
+  readonly reply: z.ZodType;
+  /** Statuses beside 200 that a caller should expect, for the documentation. */
+  readonly errors?: readonly number[];
+}
+
+/** JSON text that is already serialised, such as rows that the database printed as JSON. Sent as it is. */
+export class JsonText {
+  constructor(readonly text: string | Buffer) {}
+}
+
+/** A reply whose status or headers are not the usual ones (200, JSON). */
+export class Reply {
+  constructor(
+    readonly status: number,
+    readonly body: unknown,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {}
+}
+
+type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+interface RequestSchemas {
+  params?: z.ZodType;
+  query?: z.ZodType;
+  headers?: z.ZodType;
+  body?: z.ZodType;
+}
+
+/** A handler's input: each part is what its schema made of the request; parts without a schema are `undefined`. */
+export interface RouteInput<S extends RequestSchemas> {
+  readonly params: OutputOf<S['params']>;
+  readonly query: OutputOf<S['query']>;
+  /** Header names in lower case; `Upstash-*` appears as `service-*`, `Kafka-*` as `broker-*` (see `headers.ts`). */
+  readonly headers: OutputOf<S['headers']>;
+  readonly body: OutputOf<S['body']>;
+}
+
+/** A route with typed JSON in and out. The body is parsed as JSON whatever its content type, on every method. */
+export interface JsonRoute<Deps> extends RouteDescription {
+  readonly kind: 'json';
+  /** Deadline in ms for this input; the instance's default otherwise. */
+  readonly timeoutMs?: (input: never) => number;
+  readonly handle: (input: never, context: RouteContext, deps: Deps) => Promise<unknown>;
+}
+
+/** A request as it came, for services whose paths and bodies are not JSON over fixed paths. */
+export interface RawRequest {
+  readonly method: string;
+  /** Path and query below the mount, exactly as sent (percent-encoding, order and all), starting with `/` or `?`. */
+  readonly target: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Empty when there was none. */
+  readonly body: Buffer;
+}
+
+/** A raw route's answer; `body` is complete and in the given content type (JSON by default). */
+export interface RawReply {
+  readonly status: number;
+  readonly body: string | Buffer;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A route that gets the request's bytes. With `prefix`, it takes everything below its path. */
+export interface RawRoute<Deps> extends RouteDescription {
+  readonly kind: 'raw';
+  readonly prefix?: boolean;
+  readonly handle: (request: RawRequest, context: RouteContext, deps: Deps) => Promise<RawReply>;
+}
+
+export type Route<Deps> = JsonRoute<Deps> | RawRoute<Deps>;
+
+/** A route whose `deps` are already given: what the HTTP core mounts. */
+export type BoundRoute = Route<undefined>;
+
+/**
+ * Declares a JSON route of a service; the types of `input` and of the returned value come from the schemas.
+ * `const route = jsonRoute<Deps>(); export const upsert = route({ operationId: 'vector.upsert', ... })`
+ */
+export function jsonRoute<Deps>() {
+  return <S extends RequestSchemas, R extends z.ZodType>(
+    definition: Omit<RouteDescription, 'request' | 'reply'> & {
+      request: S;
+      reply: R;
+      timeoutMs?: (input: RouteInput<S>) => number;
+      handle: (
+        input: RouteInput<S>,
+        context: RouteContext,
+        deps: Deps,
+      ) => Promise<z.input<R> | JsonText | Reply>;
+    },
+  ): JsonRoute<Deps> => ({ ...definition, kind: 'json' }) as JsonRoute<Deps>;
+}
+
+/** Gives every route its service's deps. */
+export function bindRoutes<Deps>(routes: readonly Route<Deps>[], deps: Deps): BoundRoute[] {
+  return routes.map((route) => ({
+    ...route,
+    handle: (input: never, context: RouteContext) => route.handle(input, context, deps),
+  })) as BoundRoute[];
+}
+
+/** How one contract words its errors: the JSON body for an error with this status. */
+export type ErrorFormat = (error: HttpError) => unknown;

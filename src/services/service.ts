@@ -1,0 +1,69 @@
+import type { z } from 'zod';
+import type { AuthScheme, BoundRoute, ErrorFormat, RouteDescription } from '../http/route.js';
+import type { ReleaseRegistry } from '../lib/lifecycle.js';
+import type { Logger } from '../lib/logger.js';
+
+/** A backend that `/readyz` and the metric `portico_backend_up` ask about. */
+export interface Backend {
+  /** Such as `redis`. */
+  readonly name: string;
+  /** Resolves when the backend answers; rejects with a short reason that holds no secret. */
+  check(signal: AbortSignal): Promise<void>;
+}
+
+/** Where one database, index, cluster or queue service is served, and to whom. */
+export interface Mount {
+  readonly name: string;
+  readonly path: string;
+  /** Own TCP port where this instance is served at `/` as well. */
+  readonly port: number | null;
+  readonly auth: AuthScheme;
+}
+
+/** A mount with its backend behind it. */
+export interface ServiceInstance extends Mount {
+  readonly routes: readonly BoundRoute[];
+  readonly formatError: ErrorFormat;
+  /** Largest request body in bytes. */
+  readonly bodyLimit: number;
+  /** Deadline of a request in ms, where its route gives none. */
+  readonly timeoutMs: number;
+  readonly backends: readonly Backend[];
+}
+
+/** What the composition root gives to a service. */
+export interface ServiceRuntime {
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+  readonly now: () => number;
+}
+
+/** The part of a service's configuration that the composition root reads. */
+export interface ServiceConfig {
+  readonly enabled: boolean;
+  /** Why the backend cannot be had: the service is mounted and answers 503 with it. */
+  readonly missing: string | null;
+}
+
+/** A backend family. A fifth one is a folder with such an object and a line in `services/index.ts`. */
+export interface Service<Config extends ServiceConfig = ServiceConfig> {
+  readonly name: string;
+  /** The service's section of the configuration. */
+  readonly config: z.ZodType<Config>;
+  /** Every route, for the documentation. */
+  readonly routes: readonly RouteDescription[];
+  readonly formatError: ErrorFormat;
+  /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */
+  secrets(config: Config): readonly { readonly key: string; readonly value: string | null }[];
+  /** Which backends this configuration uses, and whether it names their address. */
+  backends(config: Config): readonly { readonly name: BackendName; readonly given: boolean }[];
+  /** The mounts without a connection: what a service whose backend is missing still answers on. */
+  mounts(config: Config): readonly Mount[];
+  /**
+   * Connects in the background and returns at once: until a backend is there its instance answers 503.
+   * Everything acquired is registered with `runtime.lifecycle`.
+   */
+  open(config: Config, runtime: ServiceRuntime): readonly ServiceInstance[];
+}
+
+export type BackendName = 'redis' | 'postgres' | 'kafka' | 'rabbitmq';
