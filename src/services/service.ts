@@ -1,35 +1,10 @@
 import type { z } from 'zod';
-import type { AuthScheme, BoundRoute, ErrorFormat, RouteDescription } from '../http/route.js';
+import type { Mount, ServiceInstance } from '../http/instance.js';
+import type { ErrorFormat, RouteDescription } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
 
-/** A backend that `/readyz` and the metric `portico_backend_up` ask about. */
-export interface Backend {
-  /** Such as `redis`. */
-  readonly name: string;
-  /** Resolves when the backend answers; rejects with a short reason that holds no secret. */
-  check(signal: AbortSignal): Promise<void>;
-}
-
-/** Where one database, index, cluster or queue service is served, and to whom. */
-export interface Mount {
-  readonly name: string;
-  readonly path: string;
-  /** Own TCP port where this instance is served at `/` as well. */
-  readonly port: number | null;
-  readonly auth: AuthScheme;
-}
-
-/** A mount with its backend behind it. */
-export interface ServiceInstance extends Mount {
-  readonly routes: readonly BoundRoute[];
-  readonly formatError: ErrorFormat;
-  /** Largest request body in bytes. */
-  readonly bodyLimit: number;
-  /** Deadline of a request in ms, where its route gives none. */
-  readonly timeoutMs: number;
-  readonly backends: readonly Backend[];
-}
+export type { Backend, Mount, ServiceInstance } from '../http/instance.js';
 
 /** What the composition root gives to a service. */
 export interface ServiceRuntime {
@@ -53,6 +28,8 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   /** Every route, for the documentation. */
   readonly routes: readonly RouteDescription[];
   readonly formatError: ErrorFormat;
+  /** Schema of what `formatError` returns. */
+  readonly error: z.ZodType;
   /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */
   secrets(config: Config): readonly { readonly key: string; readonly value: string | null }[];
   /** Which backends this configuration uses, and whether it names their address. */

@@ -1,0 +1,133 @@
+import { type Config, enabledServices } from './config.js';
+import { buildApp, type MountedAt } from './http/app.js';
+import { HttpError } from './http/errors.js';
+import { Health, type HealthTarget } from './http/health.js';
+import { HttpCore } from './http/http-core.js';
+import type { ServiceInstance } from './http/instance.js';
+import { Metrics } from './http/metrics.js';
+import { Operations } from './http/operations.js';
+import { type ListeningServer, listen } from './http/server.js';
+import { Lifecycle } from './lib/lifecycle.js';
+import type { Logger } from './lib/logger.js';
+import { unavailableInstances } from './services/unavailable.js';
+
+export interface Gateway {
+  /** Opens services and ports; resolves when requests are accepted. @throws when a port cannot be had */
+  start(): Promise<{ port: number }>;
+  /** Readiness off, drain, release everything; resolves to what went wrong meanwhile. */
+  stop(): Promise<Error[]>;
+}
+
+export interface GatewayOptions {
+  readonly log: Logger;
+  /** Text of `/openapi.json`. */
+  readonly openapi: string;
+  /** Wall clock, ms since 1970. */
+  readonly now?: () => number;
+}
+
+interface OpenInstance {
+  readonly service: string;
+  readonly instance: ServiceInstance;
+}
+
+/** The composition root: every service behind one HTTP front. */
+export function createGateway(config: Config, options: GatewayOptions): Gateway {
+  const { log } = options;
+  const lifecycle = new Lifecycle(log);
+  const core = new HttpCore(config.http, new Metrics(), log);
+  lifecycle.onStop('deadlines', () => core.release());
+
+  const start = async (): Promise<{ port: number }> => {
+    const instances = openServices(config, lifecycle, options);
+    const health = new Health(healthTargets(instances));
+    core.metrics.reportBackends(() => health.states());
+    const operations = new Operations(core, health, options.openapi);
+    const servers = await openPorts(config, core, instances, operations);
+    lifecycle.onStop(
+      'http',
+      () => drainAll(core, servers, config.http.stopTimeoutMs),
+      config.http.stopTimeoutMs + 2_000,
+    );
+    const port = (servers[0] as ListeningServer).port;
+    log.info({ host: config.http.host, port, instances: instances.map(nameOf) }, 'listening');
+    return { port };
+  };
+
+  return {
+    start: () =>
+      start().catch(async (error: unknown) => {
+        await lifecycle.stop();
+        throw error;
+      }),
+    stop: () => {
+      core.stopping = true;
+      return lifecycle.stop();
+    },
+  };
+}
+
+function openServices(
+  config: Config,
+  lifecycle: Lifecycle,
+  { log, now = Date.now }: GatewayOptions,
+): OpenInstance[] {
+  return enabledServices(config).flatMap(({ service, section }) => {
+    const runtime = { log: log.child({ service: service.name }), lifecycle, now };
+    const instances =
+      section.missing === null
+        ? service.open(section, runtime)
+        : unavailableInstances(service, section, section.missing);
+    return instances.map((instance) => ({ service: service.name, instance }));
+  });
+}
+
+function healthTargets(instances: readonly OpenInstance[]): HealthTarget[] {
+  return instances.flatMap(({ service, instance }) =>
+    instance.backends.map((backend) => ({ service, instance: instance.name, backend })),
+  );
+}
+
+function nameOf({ service, instance }: OpenInstance): string {
+  return `${service}.${instance.name} at ${instance.path}`;
+}
+
+/** The main port first, then the operations' own and those of single instances; all or none. */
+async function openPorts(
+  config: Config,
+  core: HttpCore,
+  instances: readonly OpenInstance[],
+  operations: Operations,
+): Promise<ListeningServer[]> {
+  const { host, port, operationsPort } = config.http;
+  const all: MountedAt[] = instances.map(({ instance }) => ({ path: instance.path, instance }));
+  const wanted = [{ port, mounts: all, pages: operationsPort === null ? operations : undefined }];
+  if (operationsPort !== null) wanted.push({ port: operationsPort, mounts: [], pages: operations });
+  for (const { instance } of instances) {
+    if (instance.port !== null)
+      wanted.push({ port: instance.port, mounts: [{ path: '/', instance }], pages: undefined });
+  }
+  const servers: ListeningServer[] = [];
+  try {
+    for (const { port: wantedPort, mounts, pages } of wanted) {
+      servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, config.http));
+    }
+  } catch (error) {
+    await Promise.all(servers.map((server) => server.drain(0)));
+    throw error;
+  }
+  return servers;
+}
+
+/** What has not ended shortly before the cap is answered 503, so that no client is cut without a reply. */
+async function drainAll(core: HttpCore, servers: readonly ListeningServer[], capMs: number): Promise<void> {
+  const lastCall = setTimeout(
+    () => core.failAll(() => new HttpError('stopping')),
+    Math.max(0, capMs - 1_000),
+  );
+  try {
+    await Promise.all(servers.map((server) => server.drain(capMs)));
+  } finally {
+    clearTimeout(lastCall);
+  }
+}

@@ -1,0 +1,123 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from '../lib/logger.js';
+import { discardBody } from './body.js';
+import { HttpError } from './errors.js';
+import type { HttpCore } from './http-core.js';
+import type { Principal, RouteContext } from './route.js';
+
+const NOBODY: Principal = { name: 'nobody', access: 'read' };
+
+/** One request and its reply: id, deadline, abort signal, and the one place from which anything is sent. */
+export class Exchange implements RouteContext {
+  readonly requestId: string;
+  principal: Principal = NOBODY;
+  /** Label of the request in metrics; the route's operation id once that is known. */
+  operationId = 'unrouted';
+  /** Answers an error in the shape of the contract that the request belongs to. */
+  onError: (error: HttpError) => void;
+  private readonly startedAt: number;
+  private deadline = Number.POSITIVE_INFINITY;
+  private readingSince = 0;
+  private controller: AbortController | undefined;
+  private ended: HttpError | undefined;
+  private answered = false;
+
+  constructor(
+    private readonly core: HttpCore,
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    sendError: (exchange: Exchange, error: HttpError) => void,
+  ) {
+    this.requestId = core.nextRequestId(request.headers['x-request-id']);
+    this.startedAt = core.now();
+    this.onError = (error) => sendError(this, error);
+    core.opened(this);
+    response.on('close', () => this.closed());
+  }
+
+  /** Made on first use: most requests end before anything would listen. */
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.ended !== undefined) this.controller.abort(this.ended);
+    }
+    return this.controller.signal;
+  }
+
+  get log(): Logger {
+    return this.core.log;
+  }
+
+  /** True once a reply went out or the client is gone: nothing more can be sent. */
+  get isOver(): boolean {
+    return this.answered || this.ended !== undefined;
+  }
+
+  /** From now the request must end within `timeoutMs`. */
+  limitTo(timeoutMs: number): void {
+    this.deadline = this.core.now() + timeoutMs;
+  }
+
+  /** The body is being read; every chunk calls it again, `bodyDone` ends it. */
+  bodyProgress(): void {
+    this.readingSince = this.core.now();
+  }
+
+  bodyDone(): void {
+    this.readingSince = 0;
+  }
+
+  /** Called by the core's sweep: ends an exchange whose body stalls or whose deadline has passed. */
+  expire(now: number, bodyIdleTimeoutMs: number): void {
+    if (this.isOver) return;
+    if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
+      this.fail(
+        new HttpError('request_timeout', 'The body did not arrive in time.', {
+          headers: { Connection: 'close' },
+        }),
+      );
+    } else if (now > this.deadline) {
+      this.fail(new HttpError('timeout'));
+    }
+  }
+
+  /** Answers with `error` and aborts whatever still works for this request. */
+  fail(error: HttpError): void {
+    if (this.isOver) return;
+    this.onError(error);
+    this.abort(error);
+  }
+
+  /**
+   * Sends a complete reply in one write; a second call does nothing.
+   * @param headers name, value, name, value ... beside the constant ones, Content-Type and Content-Length
+   */
+  send(
+    status: number,
+    contentType: string,
+    body: string | Buffer,
+    headers?: Readonly<Record<string, string>>,
+  ): void {
+    if (this.isOver) return;
+    this.answered = true;
+    const { response, request } = this;
+    const list = this.core.constantHeaders.slice();
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    list.push('X-Request-Id', this.requestId, 'Content-Type', contentType, 'Content-Length', String(length));
+    if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
+    if (this.core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
+    response.writeHead(status, list);
+    response.end(body);
+    if (!request.complete) discardBody(request);
+  }
+
+  private abort(reason: HttpError): void {
+    this.ended ??= reason;
+    this.controller?.abort(reason);
+  }
+
+  private closed(): void {
+    if (!this.answered) this.abort(new HttpError('client_gone'));
+    this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, this.startedAt);
+  }
+}

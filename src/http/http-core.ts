@@ -1,0 +1,59 @@
+import type { Logger } from '../lib/logger.js';
+import type { Exchange } from './exchange.js';
+import type { Metrics } from './metrics.js';
+import { requestIds } from './request-id.js';
+import { securityHeaders } from './security-headers.js';
+import type { HttpSettings } from './settings.js';
+
+/** How often deadlines are looked at, in ms: one timer for all requests instead of one each. */
+const SWEEP_MS = 200;
+
+/** What every request of this process shares: settings, metrics, the set of open exchanges and the sweep of their deadlines. */
+export class HttpCore {
+  readonly constantHeaders: readonly string[] = securityHeaders();
+  readonly nextRequestId = requestIds();
+  /** Readiness is off and replies ask the client to close its connection. */
+  stopping = false;
+  private readonly open = new Set<Exchange>();
+  private readonly sweeper: NodeJS.Timeout;
+
+  constructor(
+    readonly settings: HttpSettings,
+    readonly metrics: Metrics,
+    readonly log: Logger,
+    /** Monotonic milliseconds. */
+    readonly now: () => number = () => performance.now(),
+  ) {
+    this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
+    this.sweeper.unref();
+    metrics.countInFlight(() => this.open.size);
+  }
+
+  get inFlight(): number {
+    return this.open.size;
+  }
+
+  opened(exchange: Exchange): void {
+    this.open.add(exchange);
+  }
+
+  closed(exchange: Exchange, operationId: string, status: number, startedAt: number): void {
+    this.open.delete(exchange);
+    this.metrics.observeRequest(operationId, status, (this.now() - startedAt) / 1_000);
+  }
+
+  /** Aborts what is still running; for the end of a stop whose time is up. */
+  failAll(makeError: () => Parameters<Exchange['fail']>[0]): void {
+    for (const exchange of this.open) exchange.fail(makeError());
+  }
+
+  release(): void {
+    clearInterval(this.sweeper);
+  }
+
+  private sweep(): void {
+    if (this.open.size === 0) return;
+    const now = this.now();
+    for (const exchange of this.open) exchange.expire(now, this.settings.bodyIdleTimeoutMs);
+  }
+}

@@ -1,0 +1,87 @@
+import { keyText, type SettingLeaf } from './settings-tree.js';
+
+type Document = Record<string, unknown>;
+
+/** What of the environment became part of the document. */
+export interface AppliedEnvironment {
+  /** `kv.databases[0].token` -> name of the variable that set it, so that errors can name it. */
+  readonly origins: ReadonlyMap<string, string>;
+  /** Variables with the prefix that are no key's. */
+  readonly unknown: readonly string[];
+}
+
+/**
+ * Lays environment variables over a configuration document (changed in place). A key's variable is its path in
+ * capitals: `http.maxInFlight` is `PREFIX_HTTP_MAX_IN_FLIGHT`, `kv.databases[1].token` is `PREFIX_KV_DATABASES_1_TOKEN`;
+ * a key with a short name (`SettingLeaf.env`) also takes that one, for the first entry of its list. An empty
+ * variable counts as absent, because compose files pass unset ones as empty.
+ */
+export function applyEnvironment(
+  document: Document,
+  leaves: readonly SettingLeaf[],
+  environment: Readonly<Record<string, string | undefined>>,
+  prefix: string,
+): AppliedEnvironment {
+  const origins = new Map<string, string>();
+  const unknown: string[] = [];
+  const matchers = leaves.map((leaf) => ({ leaf, pattern: variablePattern(leaf, prefix) }));
+  for (const [name, text] of Object.entries(environment).sort()) {
+    if (!name.startsWith(prefix) || text === undefined || text === '') continue;
+    let known = false;
+    for (const { leaf, pattern } of matchers) {
+      const places =
+        leaf.env === name ? leaf.path.filter((s) => s === '#').map(() => 0) : placesIn(name, pattern);
+      if (places === undefined) continue;
+      known = true;
+      const path = withPlaces(leaf.path, places);
+      setAt(document, path, parsed(text, leaf.type));
+      origins.set(keyText(path), name);
+    }
+    if (!known) unknown.push(name);
+  }
+  return { origins, unknown };
+}
+
+/** `PORTICO_HTTP_MAX_IN_FLIGHT`; a list's place is shown as `<n>`. */
+export function variableName(path: readonly string[], prefix: string): string {
+  return prefix + path.map((step) => (step === '#' ? '<n>' : snake(step))).join('_');
+}
+
+function snake(key: string): string {
+  return key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
+}
+
+function variablePattern(leaf: SettingLeaf, prefix: string): RegExp {
+  return new RegExp(`^${variableName(leaf.path, prefix).replaceAll('<n>', '(\\d{1,3})')}$`);
+}
+
+function placesIn(name: string, pattern: RegExp): number[] | undefined {
+  return pattern.exec(name)?.slice(1).map(Number);
+}
+
+function withPlaces(path: readonly string[], places: readonly number[]): (string | number)[] {
+  let next = 0;
+  return path.map((step) => (step === '#' ? (places[next++] as number) : step));
+}
+
+function setAt(document: Document, path: readonly (string | number)[], value: unknown): void {
+  let current = document as Record<string | number, unknown>;
+  path.forEach((step, i) => {
+    if (i === path.length - 1) {
+      current[step] = value;
+      return;
+    }
+    const inside = current[step];
+    if (inside === null || typeof inside !== 'object')
+      current[step] = typeof path[i + 1] === 'number' ? [] : {};
+    current = current[step] as Record<string | number, unknown>;
+  });
+}
+
+function parsed(text: string, type: SettingLeaf['type']): unknown {
+  if (text === 'null') return null;
+  if (type === 'number') return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  if (type === 'list') return text.split(',').map((part) => part.trim());
+  return text;
+}

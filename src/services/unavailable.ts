@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { HttpError } from '../http/errors.js';
+import type { BoundRoute, Method } from '../http/route.js';
+import type { Service, ServiceConfig, ServiceInstance } from './service.js';
+
+const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Seconds a client should wait: nothing but a new start of the gateway can change the state. */
+const RETRY_AFTER_S = 60;
+
+/** A service whose backend cannot be had still checks credentials and answers every request with 503 and the reason. */
+export function unavailableInstances(
+  service: Service,
+  config: ServiceConfig,
+  reason: string,
+): readonly ServiceInstance[] {
+  const refusal = () =>
+    new HttpError('backend_unavailable', `This service is not available: ${reason}`, {
+      retryAfter: RETRY_AFTER_S,
+    });
+  const everything: BoundRoute = {
+    kind: 'raw',
+    prefix: true,
+    operationId: `${service.name}.unavailable`,
+    summary: 'Answers 503.',
+    methods: METHODS,
+    path: '/',
+    reply: z.never(),
+    handle: () => Promise.reject(refusal()),
+  };
+  return service.mounts(config).map((mount) => ({
+    ...mount,
+    routes: [everything],
+    formatError: service.formatError,
+    bodyLimit: 64 * 1024 * 1024,
+    timeoutMs: 10_000,
+    backends: service
+      .backends(config)
+      .map(({ name }) => ({
+        name,
+        check: () => Promise.reject(new HttpError('backend_unavailable', reason)),
+      })),
+  }));
+}
