@@ -34,11 +34,9 @@ export function unavailableInstances(
     formatError: service.formatError,
     bodyLimit: 64 * 1024 * 1024,
     timeoutMs: 10_000,
-    backends: service
-      .backends(config)
-      .map(({ name }) => ({
-        name,
-        check: () => Promise.reject(new HttpError('backend_unavailable', reason)),
-      })),
+    backends: service.backends(config).map(({ name }) => ({
+      name,
+      check: () => Promise.reject(new HttpError('backend_unavailable', reason)),
+    })),
   }));
 }

@@ -1,0 +1,40 @@
+import { type Config, enabledServices } from './config.js';
+import type { BackendName } from './services/service.js';
+
+/** What the start scripts ask of a configuration before there is a gateway. */
+export interface CheckReport {
+  readonly url: string;
+  readonly services: readonly string[];
+  /** Base URL of each service's first instance. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** `needed`: used, and no address is configured. */
+  readonly backends: Readonly<Record<BackendName, 'needed' | 'given' | 'unused'>>;
+}
+
+export function checkReport(config: Config): CheckReport {
+  const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
+  const url = `http://${host}:${config.http.port}`;
+  const enabled = enabledServices(config);
+  const backends: Record<BackendName, 'needed' | 'given' | 'unused'> = {
+    redis: 'unused',
+    postgres: 'unused',
+    kafka: 'unused',
+    rabbitmq: 'unused',
+  };
+  for (const { service, section } of enabled) {
+    for (const { name, given } of service.backends(section)) {
+      if (!given) backends[name] = 'needed';
+      else if (backends[name] === 'unused') backends[name] = 'given';
+    }
+  }
+  const urls = enabled.map(({ service, section }) => [
+    service.name,
+    `${url}${service.mounts(section)[0]?.path ?? ''}`.replace(/\/$/, ''),
+  ]);
+  return {
+    url,
+    services: enabled.map(({ service }) => service.name),
+    urls: Object.fromEntries(urls),
+    backends,
+  };
+}

@@ -1,0 +1,33 @@
+import { loadConfig } from '../../src/config.js';
+import { createGateway } from '../../src/gateway.js';
+import { createLogger } from '../../src/lib/logger.js';
+import { gatewayEnvironment, testDocument } from './environment.js';
+
+export interface RunningGateway {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * A gateway in this process, on a free port and the backends of this run. Services that `document` does not mention
+ * are switched off.
+ */
+export async function startGateway(
+  document: Record<string, unknown>,
+  environment: Record<string, string> = {},
+): Promise<RunningGateway> {
+  const { config } = loadConfig({
+    document: testDocument(document),
+    environment: { ...gatewayEnvironment(), ...environment },
+  });
+  const gateway = createGateway(config, { log: createLogger(config.log.level), openapi: '{}' });
+  const { port } = await gateway.start();
+  return {
+    url: `http://127.0.0.1:${port}`,
+    stop: async () => {
+      const errors = await gateway.stop();
+      if (errors.length > 0) throw new AggregateError(errors, 'the gateway did not stop cleanly');
+    },
+  };
+}
