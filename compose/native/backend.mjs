@@ -1,0 +1,138 @@
+import { createServer } from 'node:net';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { listenerOf, readProcess } from '../process-table.mjs';
+import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '../processes.mjs';
+
+/**
+ * What the launcher must know of a backend; each file beside this one exports one.
+ * @typedef {object} Backend
+ * @property {string} name
+ * @property {Record<string, string>} programs program on PATH, or path -> the Debian package that has it
+ * @property {Record<string, string>} [installPrograms] those that only `install` needs
+ * @property {(keyof import('../profile.mjs').Ports)[]} ports what it listens on; the first is the clients'
+ * @property {NodeJS.Signals} stopSignal the polite one
+ * @property {number} graceMs how long a polite stop may take
+ * @property {(p: import('../profile.mjs').Profile) => boolean} [installed] absent: nothing to install beyond the packages
+ * @property {(p: import('../profile.mjs').Profile, progress: (line: string) => void) => Promise<void>} install
+ * @property {(context: Context) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
+ * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
+ * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
+ * @property {(context: Context) => Record<string, string>} urls its addresses, as the gateway's environment
+ *
+ * @typedef {{p: import('../profile.mjs').Profile, secrets: Record<string, string>}} Context
+ * @typedef {{name: string, file: string, args: string[], env?: Record<string, string>, cwd: string}} ProcessSpec
+ */
+
+const startLimitMs = 90_000;
+/** What a backend that runs already may take to answer before it counts as still starting. */
+const pollMs = 100;
+
+const pidFileOf = (p, name) => join(p.run, `${name}.pid`);
+/** RabbitMQ's port mapper is a process beside it, with a pid file of its own. */
+const companions = { rabbitmq: ['rabbitmq-epmd'] };
+const pidFilesOf = (p, backend) => [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
+
+function portIsFree(port) {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** @throws {Error} that names the port, who has it, and the way out */
+async function demandFreePorts(p, backend) {
+  for (const name of backend.ports) {
+    const port = p.ports[name];
+    if (await portIsFree(port)) continue;
+    const holder = listenerOf(port) ?? 'another program';
+    throw new Error(
+      `port ${port}, which is for ${backend.name}, is taken by ${holder}. ` +
+        'End that program, or set PORTICO_PORT_BASE to a free block of ports (the default is 18070)',
+    );
+  }
+}
+
+/** The end of a backend's log, which is the best reason for a failed start. */
+function lastWords(p, name) {
+  try {
+    const lines = readFileSync(join(p.logs, `${name}.log`), 'utf8').trim().split('\n');
+    return lines.slice(-4).join(' | ').slice(-600);
+  } catch {
+    return 'no log';
+  }
+}
+
+/** Polls the handshake until it succeeds, the process ends, or the time is over. */
+async function waitReady(context, backend, limitMs) {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    try {
+      await backend.prepare?.(context);
+      return await backend.ready(context);
+    } catch (error) {
+      if (!readPidFile(pidFileOf(context.p, backend.name))) {
+        throw new Error(`${backend.name} ended at start; its log says: ${lastWords(context.p, backend.name)}`);
+      }
+      if (Date.now() > deadline) throw new Error(`${backend.name} is not ready after ${limitMs / 1000} s: ${error.message}`);
+    }
+    await sleep(pollMs);
+  }
+}
+
+/**
+ * Brings a backend up, whatever state an earlier start left it in.
+ * @param {Context} context
+ * @param {Backend} backend
+ * @returns {Promise<'running' | 'started'>} running: it was up already and nothing was done
+ * @throws {Error} with the reason: a taken port, the log's last words, or the handshake's answer
+ */
+export async function startBackend(context, backend) {
+  const { p } = context;
+  const main = readPidFile(pidFileOf(p, backend.name));
+  if (main) {
+    const paused = familyOf(pidFileOf(p, backend.name)).filter((id) => readProcess(id.pid)?.state === 'T');
+    signalAll(paused, 'SIGCONT');
+    await waitReady(context, backend, startLimitMs);
+    return paused.length > 0 ? 'started' : 'running';
+  }
+  for (const pidFile of pidFilesOf(p, backend)) await stopFamily(pidFile, { graceMs: 2_000 });
+  await demandFreePorts(p, backend);
+  for (const spec of await backend.processes(context)) {
+    const { name, ...rest } = spec;
+    await launch({ ...rest, log: join(p.logs, `${name}.log`), pidFile: pidFileOf(p, name) });
+  }
+  await waitReady(context, backend, startLimitMs);
+  return 'started';
+}
+
+/** Ends a backend and all of its processes. */
+export async function stopBackend({ p }, backend) {
+  const [mainFile, ...others] = pidFilesOf(p, backend);
+  const outcome = await stopFamily(mainFile, { signal: backend.stopSignal, graceMs: backend.graceMs });
+  for (const pidFile of others) await stopFamily(pidFile, { graceMs: 2_000 });
+  return outcome;
+}
+
+/** Takes a backend down without warning, as a crash or the kernel would. */
+export async function killBackend({ p }, backend) {
+  const family = pidFilesOf(p, backend).flatMap(familyOf);
+  signalAll(family, 'SIGKILL');
+  if (!(await waitGone(family, 10_000))) throw new Error(`${backend.name} survives SIGKILL`);
+}
+
+/** Stops a backend's processes in their tracks, or lets them go on: connections stay open, nothing answers. */
+export function pauseBackend({ p }, backend, signal) {
+  signalAll(pidFilesOf(p, backend).flatMap(familyOf), signal);
+}
+
+/** @returns {Promise<{running: boolean, paused: boolean, ready: boolean, pid?: number}>} */
+export async function backendStatus(context, backend) {
+  const id = readPidFile(pidFileOf(context.p, backend.name));
+  if (!id) return { running: false, paused: false, ready: false };
+  const paused = readProcess(id.pid)?.state === 'T';
+  const ready = !paused && (await backend.ready(context).then(() => true, () => false));
+  return { running: true, paused, ready, pid: id.pid };
+}

@@ -1,0 +1,128 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { root } from '../profile.mjs';
+import { writePrivateFile } from '../secrets.mjs';
+import { exchange } from './exchange.mjs';
+
+const scripts = '/usr/lib/rabbitmq/bin';
+
+/** RabbitMQ's stored form of a password: base64 of a 4-byte salt and SHA-256(salt + password). */
+function passwordHash(password) {
+  const salt = randomBytes(4);
+  const digest = createHash('sha256').update(salt).update(password).digest();
+  return Buffer.concat([salt, digest]).toString('base64');
+}
+
+/** Loaded at every start, so a password that was made anew is taken over; with it no user `guest` is created. */
+function definitions(password) {
+  const user = 'portico';
+  return {
+    users: [{ name: user, password_hash: passwordHash(password), hashing_algorithm: 'rabbit_password_hashing_sha256', tags: 'administrator' }],
+    vhosts: [{ name: '/' }],
+    permissions: [{ user, vhost: '/', configure: '.*', write: '.*', read: '.*' }],
+  };
+}
+
+/** The files that RabbitMQ reads at start, all of them under the profile's folder. */
+function writeConfiguration({ p, secrets }, home) {
+  const own = [
+    `listeners.tcp.1 = 127.0.0.1:${p.ports.rabbitmq}`,
+    'management.tcp.ip = 127.0.0.1',
+    `management.tcp.port = ${p.ports.rabbitmqManagement}`,
+    `load_definitions = ${join(home, 'definitions.json')}`,
+  ];
+  const common = readFileSync(join(root, 'config/rabbitmq.conf'), 'utf8');
+  writePrivateFile(join(home, 'rabbitmq.conf'), `${common}${own.join('\n')}\n`);
+  writePrivateFile(join(home, 'definitions.json'), JSON.stringify(definitions(secrets.PORTICO_RABBITMQ_PASSWORD)));
+  writePrivateFile(join(home, 'enabled_plugins'), '[rabbitmq_management].\n');
+  writePrivateFile(join(home, '.erlang.cookie'), secrets.PORTICO_RABBITMQ_COOKIE);
+}
+
+/** A short string of AMQP: one byte of length, then the text. */
+const shortString = (text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
+
+/** A long string, or a table when empty: four bytes of length, then the content. */
+function longString(text) {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(Buffer.byteLength(text));
+  return Buffer.concat([length, Buffer.from(text)]);
+}
+
+/** A method frame on channel 0 (AMQP 0-9-1, section 2.3.5). */
+function methodFrame(classId, methodId, ...parts) {
+  const body = Buffer.concat([Buffer.from([0, classId, 0, methodId]), ...parts]);
+  const head = Buffer.from([1, 0, 0, 0, 0, 0, 0]);
+  head.writeUInt32BE(body.length, 3);
+  return Buffer.concat([head, body, Buffer.from([0xce])]);
+}
+
+/** Waits for one method frame of the connection class. */
+async function expectMethod(read, methodId) {
+  const head = await read(7);
+  if (head[0] !== 1) throw new Error('RabbitMQ does not speak AMQP 0-9-1');
+  const body = await read(head.readUInt32BE(3) + 1);
+  if (body.readUInt16BE(0) !== 10 || body.readUInt16BE(2) !== methodId) throw new Error('RabbitMQ refuses the login');
+  return body.subarray(4);
+}
+
+/** @type {import('./backend.mjs').Backend} */
+export const rabbitmq = {
+  name: 'rabbitmq',
+  programs: { [join(scripts, 'rabbitmq-server')]: 'rabbitmq-server' },
+  ports: ['rabbitmq', 'rabbitmqManagement', 'rabbitmqDistribution', 'rabbitmqEpmd'],
+  graceMs: 20_000,
+  stopSignal: 'SIGTERM',
+
+  async install() {
+    if (!existsSync(scripts)) throw new Error(`RabbitMQ is not where Debian puts it (${scripts})`);
+  },
+
+  async processes(context) {
+    const { p } = context;
+    const home = join(p.run, 'rabbitmq');
+    const data = join(p.data, 'rabbitmq');
+    for (const dir of [home, data]) mkdirSync(dir, { recursive: true, mode: 0o700 });
+    writeConfiguration(context, home);
+    const epmd = { ERL_EPMD_PORT: String(p.ports.rabbitmqEpmd), ERL_EPMD_ADDRESS: '127.0.0.1' };
+    const env = {
+      ...epmd,
+      HOME: home,
+      RABBITMQ_NODENAME: `portico-${p.name}@localhost`,
+      RABBITMQ_MNESIA_BASE: data,
+      RABBITMQ_LOG_BASE: p.logs,
+      RABBITMQ_CONFIG_FILE: join(home, 'rabbitmq.conf'),
+      // The system's own settings in /etc/rabbitmq are for the system's own node.
+      RABBITMQ_CONF_ENV_FILE: join(home, 'no-rabbitmq-env.conf'),
+      RABBITMQ_ADVANCED_CONFIG_FILE: join(home, 'no-advanced.config'),
+      RABBITMQ_ENABLED_PLUGINS_FILE: join(home, 'enabled_plugins'),
+      RABBITMQ_DIST_PORT: String(p.ports.rabbitmqDistribution),
+      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
+      ERL_CRASH_DUMP_SECONDS: '0',
+    };
+    return [
+      // RabbitMQ starts the machine's shared port mapper otherwise, which would stay behind and listen on all addresses.
+      { name: 'rabbitmq-epmd', file: 'epmd', args: ['-port', epmd.ERL_EPMD_PORT, '-address', '127.0.0.1'], env: epmd, cwd: home },
+      { name: 'rabbitmq', file: join(scripts, 'rabbitmq-server'), args: [], env, cwd: dirname(home) },
+    ];
+  },
+
+  async ready({ p, secrets }) {
+    await exchange(p.ports.rabbitmq, async (send, read) => {
+      send(Buffer.from('AMQP\0\0\x09\x01', 'latin1'));
+      await expectMethod(read, 10);
+      const login = `\0portico\0${secrets.PORTICO_RABBITMQ_PASSWORD}`;
+      send(methodFrame(10, 11, longString(''), shortString('PLAIN'), longString(login), shortString('en_US')));
+      const tune = await expectMethod(read, 30);
+      send(methodFrame(10, 31, tune.subarray(0, 8)));
+      send(methodFrame(10, 40, shortString('/'), shortString(''), Buffer.from([0])));
+      await expectMethod(read, 41);
+      send(methodFrame(10, 50, Buffer.from([0, 200]), shortString('ready'), Buffer.alloc(4)));
+      await expectMethod(read, 51);
+    });
+  },
+
+  urls: ({ p, secrets }) => ({
+    PORTICO_RABBITMQ_URL: `amqp://portico:${secrets.PORTICO_RABBITMQ_PASSWORD}@127.0.0.1:${p.ports.rabbitmq}`,
+  }),
+};

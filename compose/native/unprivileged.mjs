@@ -1,0 +1,54 @@
+import { chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hasProgram, runProgram } from '../run-program.mjs';
+
+/**
+ * Who a program runs as that refuses root.
+ * @typedef {object} Runner
+ * @property {number} uid
+ * @property {number} gid
+ * @property {string[]} prefix what is put before the program and its arguments
+ */
+
+/** The entry of a user in /etc/passwd. */
+function userEntry(name) {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((row) => row.startsWith(`${name}:`));
+  if (!line) return undefined;
+  const [, , uid, gid] = line.split(':');
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/**
+ * The invoking user, or, for root, the system's `postgres` or `nobody`.
+ *
+ * A checkout may lie below a folder that this user cannot pass (/root, a private temporary folder). Only then
+ * the program keeps the one capability that lets it pass: reading, not writing, regardless of permissions.
+ * @param {string} dir the folder that must be within reach
+ * @returns {Promise<Runner>}
+ */
+export async function runnerFor(dir) {
+  const self = { uid: process.getuid(), gid: process.getgid() };
+  if (self.uid !== 0) return { ...self, prefix: [] };
+  const user = userEntry('postgres') ?? userEntry('nobody');
+  if (!user) throw new Error('neither a user postgres nor nobody exists to run Postgres as');
+  if (!(await hasProgram('setpriv'))) throw new Error('setpriv (package util-linux) is missing');
+  const drop = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
+  const reaches = await runProgram(drop[0], [...drop.slice(1), 'test', '-x', dir]).then(
+    () => true,
+    () => false,
+  );
+  if (reaches) return { ...user, prefix: drop };
+  const keep = ['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'];
+  return { ...user, prefix: [...drop, ...keep] };
+}
+
+/** Gives a folder and all in it to a user; symbolic links are not followed. */
+export function giveTo({ uid, gid }, path) {
+  const entry = lstatSync(path);
+  if (entry.isSymbolicLink()) return;
+  if (entry.uid !== uid || entry.gid !== gid) chownSync(path, uid, gid);
+  if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo({ uid, gid }, join(path, name));
+}
+

@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** What is asked of /proc: who runs, who started whom, who listens. Linux only, like the native path. */
+
+/**
+ * One process, told apart from a later one with the same number by its start time.
+ * @typedef {{pid: number, start: string}} ProcessId start: clock ticks since boot
+ * @typedef {ProcessId & {ppid: number, state: string}} ProcessRow
+ */
+
+/** @returns {ProcessRow | undefined} undefined when the process is gone or a zombie */
+export function readProcess(pid) {
+  let text;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
+  // The name in parentheses may hold spaces and parentheses itself, so the fields are counted after the last one.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, ppid] = fields;
+  if (state === 'Z' || state === 'X') return undefined;
+  return { pid, start: fields[19], ppid: Number(ppid), state };
+}
+
+/** @param {ProcessId} id */
+export function isAlive(id) {
+  return readProcess(id.pid)?.start === id.start;
+}
+
+/** @returns {ProcessRow[]} */
+function allProcesses() {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => readProcess(Number(name)))
+    .filter((row) => row !== undefined);
+}
+
+/**
+ * A process and all that descend from it. Process groups do not tell: Postgres' and Erlang's children open sessions of their own.
+ * @param {ProcessId} id
+ * @returns {ProcessRow[]} the process itself first; empty when it is gone
+ */
+export function tree(id) {
+  const rows = allProcesses();
+  const top = rows.find((row) => row.pid === id.pid && row.start === id.start);
+  const found = top ? [top] : [];
+  for (const parent of found) found.push(...rows.filter((row) => row.ppid === parent.pid && row.pid !== parent.pid));
+  return found;
+}
+
+/**
+ * Processes that carry a variable in the environment they were started with: orphans whose parent was killed.
+ * @param {string} variable `NAME=value`
+ * @returns {ProcessRow[]}
+ */
+export function taggedWith(variable) {
+  return allProcesses().filter((row) => {
+    if (row.pid === process.pid) return false;
+    try {
+      return readFileSync(`/proc/${row.pid}/environ`, 'utf8').split('\0').includes(variable);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The socket inodes that listen on a TCP port, IPv4 and IPv6. */
+function listeningInodes(port) {
+  const inodes = new Set();
+  for (const table of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    let text = '';
+    try {
+      text = readFileSync(table, 'utf8');
+    } catch {
+      continue;
+    }
+    for (const line of text.split('\n').slice(1)) {
+      const fields = line.trim().split(/\s+/);
+      const local = fields[1]?.split(':')[1];
+      if (fields[3] === '0A' && local && Number.parseInt(local, 16) === port) inodes.add(fields[9]);
+    }
+  }
+  return inodes;
+}
+
+/**
+ * Which program listens on a port, as far as this user may see.
+ * @returns {string | undefined} such as `redis-server (process 4711)`
+ */
+export function listenerOf(port) {
+  const inodes = listeningInodes(port);
+  if (inodes.size === 0) return undefined;
+  for (const { pid } of allProcesses()) {
+    try {
+      const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => {
+        const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
+        return target.startsWith('socket:[') && inodes.has(target.slice(8, -1));
+      });
+      if (holds) return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
+    } catch {
+      // Another user's process, or one that has just ended: not ours to look into.
+    }
+  }
+  return 'a program of another user';
+}

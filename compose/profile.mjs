@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * Where one profile keeps its state, and the loopback ports that it owns.
+ * @typedef {object} Ports
+ * @property {number} gateway
+ * @property {number} redis
+ * @property {number} postgres
+ * @property {number} kafka
+ * @property {number} kafkaController
+ * @property {number} rabbitmq
+ * @property {number} rabbitmqManagement
+ * @property {number} rabbitmqDistribution
+ * @property {number} rabbitmqEpmd
+ *
+ * @typedef {object} Profile
+ * @property {string} name `dev` (npm start) or `test` (npm test)
+ * @property {string} dir the profile's own folder; dev's is `.portico` itself
+ * @property {string} data
+ * @property {string} logs
+ * @property {string} run pid files, generated configuration
+ * @property {string} programs shared by all profiles of this checkout
+ * @property {Ports} ports
+ */
+
+export const root = resolve(fileURLToPath(new URL('..', import.meta.url)));
+export const stateDir = process.env.PORTICO_STATE_DIR ? resolve(process.env.PORTICO_STATE_DIR) : join(root, '.portico');
+
+/** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
+const portBases = { dev: 18070, test: 19070 };
+
+/** The ports of a block: base + 1 is Redis, + 2 Postgres, and so on to base + 8. */
+function portsFrom(base, gateway) {
+  return {
+    gateway,
+    redis: base + 1,
+    postgres: base + 2,
+    kafka: base + 3,
+    kafkaController: base + 4,
+    rabbitmq: base + 5,
+    rabbitmqManagement: base + 6,
+    rabbitmqDistribution: base + 7,
+    rabbitmqEpmd: base + 8,
+  };
+}
+
+/**
+ * The block of ports: what a running profile wrote down, else the environment, else the default.
+ * `npm stop` must find the ports of the start before it even if the environment has changed since.
+ */
+function portBase(name, run) {
+  const noted = join(run, 'port-base');
+  if (existsSync(noted)) return Number(readFileSync(noted, 'utf8'));
+  const text = process.env.PORTICO_PORT_BASE;
+  if (text === undefined || text === '') return portBases[name];
+  const base = Number(text);
+  if (!Number.isInteger(base) || base < 1024 || base > 65_000) {
+    throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 65000, not '${text}'`);
+  }
+  return name === 'dev' ? base : base + 1000;
+}
+
+/**
+ * @param {string} name `dev` or `test`
+ * @returns {Profile}
+ * @throws {Error} when the name is unknown or PORTICO_PORT_BASE is not a port
+ */
+export function profile(name) {
+  if (!Object.hasOwn(portBases, name)) throw new Error(`unknown profile '${name}': use dev or test`);
+  const dir = name === 'dev' ? stateDir : join(stateDir, name);
+  const run = join(dir, 'run');
+  const gateway = Number(process.env.PORTICO_HTTP_PORT || 8070);
+  return {
+    name,
+    dir,
+    run,
+    data: join(dir, 'data'),
+    logs: join(dir, 'logs'),
+    programs: join(stateDir, 'programs'),
+    ports: portsFrom(portBase(name, run), gateway),
+  };
+}
+
+/** Makes the profile's folders. The state folder itself stays closed to other users: it holds secrets. */
+export function makeFolders(p) {
+  mkdirSync(stateDir, { recursive: true, mode: 0o755 });
+  for (const dir of [p.data, p.logs, p.run, p.programs]) mkdirSync(dir, { recursive: true, mode: 0o755 });
+}
