@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readProcess } from '../process-table.mjs';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
@@ -44,6 +45,17 @@ async function makeCluster(p, secrets, runner, dataDir) {
     rmSync(passwordFile, { force: true });
   }
   renameSync(half, dataDir);
+}
+
+/**
+ * Postgres refuses to start while the process in its lock file can be signalled. A zombie can, and where process 1
+ * does not collect orphans (many containers) a killed Postgres stays one for long.
+ */
+function dropStaleLock(dataDir) {
+  const lock = join(dataDir, 'postmaster.pid');
+  if (!existsSync(lock)) return;
+  const pid = Number.parseInt(readFileSync(lock, 'utf8'), 10);
+  if (readProcess(pid) === undefined) rmSync(lock);
 }
 
 /** Settings of ours go into a file that Postgres reads instead of the generated one. */
@@ -115,6 +127,7 @@ export const postgres = {
     const runner = await runnerFor(p.run);
     if (!existsSync(join(dataDir, 'PG_VERSION'))) await makeCluster(p, secrets, runner, dataDir);
     writeConfiguration(p, runner, dataDir);
+    dropStaleLock(dataDir);
     const command = [...runner.prefix, join(copyOf(p).bin, 'postgres'), '-D', dataDir];
     return [{ name: 'postgres', file: command[0], args: command.slice(1), cwd: '/' }];
   },
