@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './native/backend.mjs';
 import { kafka } from './native/kafka.mjs';
 import { installPackages, missingPackages } from './native/packages.mjs';
@@ -70,7 +70,10 @@ export function backends(name) {
         if (reason !== undefined) return [backend.name, { state: 'failed', reason, ms: 0 }];
         try {
           const state = await startBackend(context, backend);
-          progress(backend.name, state === 'running' ? 'runs already' : `ready after ${Date.now() - begin} ms`);
+          progress(
+            backend.name,
+            state === 'running' ? 'runs already' : `ready after ${Date.now() - begin} ms`,
+          );
           return [backend.name, { state, ms: Date.now() - begin }];
         } catch (error) {
           return [backend.name, { state: 'failed', reason: error.message, ms: Date.now() - begin }];
@@ -104,7 +107,8 @@ export function backends(name) {
   };
 }
 
-const usage = 'use: node compose/backends.mjs start|stop|kill|pause|resume|status|env [--profile dev|test] [name ...]';
+const usage =
+  'use: node compose/backends.mjs start|stop|kill|pause|resume|status|env [--profile dev|test] [name ...]';
 
 async function main(argv) {
   const { values, positionals } = parseArgs({
@@ -121,8 +125,10 @@ async function main(argv) {
     if (Object.values(result).some((row) => row.state === 'failed')) process.exitCode = 1;
   } else if (action === 'stop') console.log(JSON.stringify(await set.stop(some)));
   else if (action === 'status') console.log(JSON.stringify(await set.status(), null, 2));
-  else if (action === 'env') for (const [key, value] of Object.entries(set.urls(some))) console.log(`${key}=${value}`);
-  else if (['kill', 'pause', 'resume'].includes(action) && names.length > 0) for (const name of names) await set[action](name);
+  else if (action === 'env')
+    for (const [key, value] of Object.entries(set.urls(some))) console.log(`${key}=${value}`);
+  else if (['kill', 'pause', 'resume'].includes(action) && names.length > 0)
+    for (const name of names) await set[action](name);
   else throw new Error(usage);
 }
 

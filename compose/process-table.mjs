@@ -45,7 +45,8 @@ export function tree(id) {
   const rows = allProcesses();
   const top = rows.find((row) => row.pid === id.pid && row.start === id.start);
   const found = top ? [top] : [];
-  for (const parent of found) found.push(...rows.filter((row) => row.ppid === parent.pid && row.pid !== parent.pid));
+  for (const parent of found)
+    found.push(...rows.filter((row) => row.ppid === parent.pid && row.pid !== parent.pid));
   return found;
 }
 

@@ -135,7 +135,9 @@ export async function stopFamily(pidFile, { signal = 'SIGTERM', graceMs = 15_000
     const rest = [...family, ...familyOf(pidFile)];
     signalAll(rest, 'SIGKILL');
     if (!(await waitGone(rest, 5_000))) {
-      throw new Error(`process ${rest.filter(isAlive).map((id) => id.pid)} does not end, not even by SIGKILL`);
+      throw new Error(
+        `process ${rest.filter(isAlive).map((id) => id.pid)} does not end, not even by SIGKILL`,
+      );
     }
   }
   rmSync(pidFile, { force: true });

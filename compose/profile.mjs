@@ -26,7 +26,9 @@ import { fileURLToPath } from 'node:url';
  */
 
 export const root = resolve(fileURLToPath(new URL('..', import.meta.url)));
-export const stateDir = process.env.PORTICO_STATE_DIR ? resolve(process.env.PORTICO_STATE_DIR) : join(root, '.portico');
+export const stateDir = process.env.PORTICO_STATE_DIR
+  ? resolve(process.env.PORTICO_STATE_DIR)
+  : join(root, '.portico');
 
 /** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
 const portBases = { dev: 18070, test: 19070 };

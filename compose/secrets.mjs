@@ -30,7 +30,9 @@ export const gatewaySecrets = Object.keys(makers).filter((name) =>
 /** Reads lines of `NAME=value`; comments and empty lines are passed over. */
 export function parseEnvFile(text) {
   const lines = text.split('\n').filter((line) => /^[A-Z_]+=/.test(line));
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
 }
 
 /** Replaces a file that holds secrets in one step; only the owner may read it. */
@@ -52,7 +54,10 @@ export function secretsOf(p) {
   for (const name of missing) known[name] = makers[name]();
   if (missing.length > 0) {
     const lines = Object.entries(known).map(([name, value]) => `${name}=${value}`);
-    writePrivateFile(file, `# Made by npm start. Delete a line to have that secret made anew.\n${lines.join('\n')}\n`);
+    writePrivateFile(
+      file,
+      `# Made by npm start. Delete a line to have that secret made anew.\n${lines.join('\n')}\n`,
+    );
   }
   return known;
 }

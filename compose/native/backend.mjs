@@ -1,5 +1,5 @@
-import { createServer } from 'node:net';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { listenerOf, readProcess } from '../process-table.mjs';
@@ -32,7 +32,8 @@ const pollMs = 100;
 const pidFileOf = (p, name) => join(p.run, `${name}.pid`);
 /** RabbitMQ's port mapper is a process beside it, with a pid file of its own. */
 const companions = { rabbitmq: ['rabbitmq-epmd'] };
-const pidFilesOf = (p, backend) => [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
+const pidFilesOf = (p, backend) =>
+  [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
 
 function portIsFree(port) {
   return new Promise((resolve) => {
@@ -58,7 +59,9 @@ async function demandFreePorts(p, backend) {
 /** The end of a backend's log, which is the best reason for a failed start. */
 function lastWords(p, name) {
   try {
-    const lines = readFileSync(join(p.logs, `${name}.log`), 'utf8').trim().split('\n');
+    const lines = readFileSync(join(p.logs, `${name}.log`), 'utf8')
+      .trim()
+      .split('\n');
     return lines.slice(-4).join(' | ').slice(-600);
   } catch {
     return 'no log';
@@ -74,9 +77,12 @@ async function waitReady(context, backend, limitMs) {
       return await backend.ready(context);
     } catch (error) {
       if (!readPidFile(pidFileOf(context.p, backend.name))) {
-        throw new Error(`${backend.name} ended at start; its log says: ${lastWords(context.p, backend.name)}`);
+        throw new Error(
+          `${backend.name} ended at start; its log says: ${lastWords(context.p, backend.name)}`,
+        );
       }
-      if (Date.now() > deadline) throw new Error(`${backend.name} is not ready after ${limitMs / 1000} s: ${error.message}`);
+      if (Date.now() > deadline)
+        throw new Error(`${backend.name} is not ready after ${limitMs / 1000} s: ${error.message}`);
     }
     await sleep(pollMs);
   }
@@ -133,6 +139,11 @@ export async function backendStatus(context, backend) {
   const id = readPidFile(pidFileOf(context.p, backend.name));
   if (!id) return { running: false, paused: false, ready: false };
   const paused = readProcess(id.pid)?.state === 'T';
-  const ready = !paused && (await backend.ready(context).then(() => true, () => false));
+  const ready =
+    !paused &&
+    (await backend.ready(context).then(
+      () => true,
+      () => false,
+    ));
   return { running: true, paused, ready, pid: id.pid };
 }

@@ -19,7 +19,10 @@ export async function exchange(port, talk, timeoutMs = 2_000) {
     failure ??= reason;
     waiting();
   };
-  const timer = setTimeout(() => fail(new Error(`no answer on port ${port} within ${timeoutMs} ms`)), timeoutMs);
+  const timer = setTimeout(
+    () => fail(new Error(`no answer on port ${port} within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
   socket.on('data', (chunk) => {
     buffer = Buffer.concat([buffer, chunk]);
     waiting();

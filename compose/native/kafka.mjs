@@ -11,7 +11,9 @@ const pom = join(here, 'pom.xml');
 
 /** The folder of jars, named after the pom's content: another version is another folder. */
 function jarsOf(p) {
-  const version = /<artifactId>kafka_2\.13<\/artifactId>\s*<version>([^<]+)</.exec(readFileSync(pom, 'utf8'))?.[1];
+  const version = /<artifactId>kafka_2\.13<\/artifactId>\s*<version>([^<]+)</.exec(
+    readFileSync(pom, 'utf8'),
+  )?.[1];
   return join(p.programs, `kafka-${version}`);
 }
 
@@ -109,7 +111,10 @@ export const kafka = {
     if (!existsSync(join(dataDir, 'meta.properties'))) {
       rmSync(dataDir, { recursive: true, force: true });
       mkdirSync(dataDir, { recursive: true });
-      await runProgram('java', javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf));
+      await runProgram(
+        'java',
+        javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf),
+      );
     }
     return [{ name: 'kafka', file: 'java', args: javaArgs(p, 'kafka.Kafka', conf), cwd: dataDir }];
   },

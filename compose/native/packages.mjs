@@ -50,7 +50,9 @@ export async function installPackages(names, progress) {
   const able = process.getuid() === 0 && (await hasProgram('apt-get'));
   if (!able) {
     const list = names.map((name) => name.replace('-@', '')).join(' ');
-    throw new Error(`these system packages are missing: ${list}. Install them, for example: sudo apt-get install ${list}`);
+    throw new Error(
+      `these system packages are missing: ${list}. Install them, for example: sudo apt-get install ${list}`,
+    );
   }
   progress('apt-get update');
   await runProgram('apt-get', ['update', '-qq'], { timeoutMs: 180_000 });

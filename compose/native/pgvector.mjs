@@ -12,7 +12,11 @@ export const soundVersion = [0, 8, 4];
 
 /** The mirror that this system itself uses for Debian's main archive. */
 async function mirror() {
-  const rows = await runProgram('apt-get', ['indextargets', '--format', '$(REPO_URI)|$(ORIGIN)|$(LABEL)']).catch(() => '');
+  const rows = await runProgram('apt-get', [
+    'indextargets',
+    '--format',
+    '$(REPO_URI)|$(ORIGIN)|$(LABEL)',
+  ]).catch(() => '');
   const row = rows.split('\n').find((line) => line.endsWith('|Debian|Debian'));
   return row?.split('|')[0]?.replace(/\/$/, '') ?? 'http://deb.debian.org/debian';
 }
@@ -20,7 +24,8 @@ async function mirror() {
 /** An apt of our own: its lists and sources lie in a folder of ours, the signatures are checked as ever. */
 async function privateApt(dir) {
   const uri = await mirror();
-  for (const part of ['lists/partial', 'cache/archives/partial', 'parts']) mkdirSync(join(dir, part), { recursive: true });
+  for (const part of ['lists/partial', 'cache/archives/partial', 'parts'])
+    mkdirSync(join(dir, part), { recursive: true });
   const lines = suites.map((suite) => `deb-src [signed-by=${keyring}] ${uri} ${suite} main`);
   writeFileSync(join(dir, 'sources.list'), `${lines.join('\n')}\n`);
   const settings = {
@@ -34,7 +39,12 @@ async function privateApt(dir) {
     'APT::Sandbox::User': 'root',
   };
   const conf = join(dir, 'apt.conf');
-  writeFileSync(conf, Object.entries(settings).map(([key, value]) => `${key} "${value}";\n`).join(''));
+  writeFileSync(
+    conf,
+    Object.entries(settings)
+      .map(([key, value]) => `${key} "${value}";\n`)
+      .join(''),
+  );
   return { APT_CONFIG: conf };
 }
 
@@ -72,7 +82,9 @@ async function fetchSource(dir, progress) {
  */
 export async function buildPgvector(prefix, major, progress) {
   if (!existsSync(keyring)) {
-    throw new Error(`${keyring} is missing, so Debian's packages cannot be checked: install postgresql-${major}-pgvector`);
+    throw new Error(
+      `${keyring} is missing, so Debian's packages cannot be checked: install postgresql-${major}-pgvector`,
+    );
   }
   const dir = mkdtempSync(join(tmpdir(), 'portico-pgvector-'));
   try {

@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readProcess } from '../process-table.mjs';
 import { root } from '../profile.mjs';
@@ -60,7 +69,11 @@ function dropStaleLock(dataDir) {
 
 /** Settings of ours go into a file that Postgres reads instead of the generated one. */
 function writeConfiguration(p, runner, dataDir) {
-  const own = ["listen_addresses = '127.0.0.1'", `port = ${p.ports.postgres}`, "unix_socket_directories = ''"];
+  const own = [
+    "listen_addresses = '127.0.0.1'",
+    `port = ${p.ports.postgres}`,
+    "unix_socket_directories = ''",
+  ];
   const file = join(dataDir, 'postgresql.conf');
   writeFileSync(file, `${readFileSync(join(root, 'config/postgresql.conf'), 'utf8')}${own.join('\n')}\n`);
   giveTo(runner, file);
@@ -86,7 +99,8 @@ function setupStatements(password) {
       alter role portico password '${password}';
       select 'create database portico owner portico' where not exists (select from pg_database where datname = 'portico') \\gexec
     `,
-    database: 'set client_min_messages = warning; create extension if not exists vector; alter extension vector update;',
+    database:
+      'set client_min_messages = warning; create extension if not exists vector; alter extension vector update;',
   };
 }
 

@@ -18,7 +18,14 @@ function passwordHash(password) {
 function definitions(password) {
   const user = 'portico';
   return {
-    users: [{ name: user, password_hash: passwordHash(password), hashing_algorithm: 'rabbit_password_hashing_sha256', tags: 'administrator' }],
+    users: [
+      {
+        name: user,
+        password_hash: passwordHash(password),
+        hashing_algorithm: 'rabbit_password_hashing_sha256',
+        tags: 'administrator',
+      },
+    ],
     vhosts: [{ name: '/' }],
     permissions: [{ user, vhost: '/', configure: '.*', write: '.*', read: '.*' }],
   };
@@ -34,7 +41,10 @@ function writeConfiguration({ p, secrets }, home) {
   ];
   const common = readFileSync(join(root, 'config/rabbitmq.conf'), 'utf8');
   writePrivateFile(join(home, 'rabbitmq.conf'), `${common}${own.join('\n')}\n`);
-  writePrivateFile(join(home, 'definitions.json'), JSON.stringify(definitions(secrets.PORTICO_RABBITMQ_PASSWORD)));
+  writePrivateFile(
+    join(home, 'definitions.json'),
+    JSON.stringify(definitions(secrets.PORTICO_RABBITMQ_PASSWORD)),
+  );
   writePrivateFile(join(home, 'enabled_plugins'), '[rabbitmq_management].\n');
   writePrivateFile(join(home, '.erlang.cookie'), secrets.PORTICO_RABBITMQ_COOKIE);
 }
@@ -62,7 +72,8 @@ async function expectMethod(read, methodId) {
   const head = await read(7);
   if (head[0] !== 1) throw new Error('RabbitMQ does not speak AMQP 0-9-1');
   const body = await read(head.readUInt32BE(3) + 1);
-  if (body.readUInt16BE(0) !== 10 || body.readUInt16BE(2) !== methodId) throw new Error('RabbitMQ refuses the login');
+  if (body.readUInt16BE(0) !== 10 || body.readUInt16BE(2) !== methodId)
+    throw new Error('RabbitMQ refuses the login');
   return body.subarray(4);
 }
 
@@ -102,7 +113,13 @@ export const rabbitmq = {
     };
     return [
       // RabbitMQ starts the machine's shared port mapper otherwise, which would stay behind and listen on all addresses.
-      { name: 'rabbitmq-epmd', file: 'epmd', args: ['-port', epmd.ERL_EPMD_PORT, '-address', '127.0.0.1'], env: epmd, cwd: home },
+      {
+        name: 'rabbitmq-epmd',
+        file: 'epmd',
+        args: ['-port', epmd.ERL_EPMD_PORT, '-address', '127.0.0.1'],
+        env: epmd,
+        cwd: home,
+      },
       { name: 'rabbitmq', file: join(scripts, 'rabbitmq-server'), args: [], env, cwd: dirname(home) },
     ];
   },
@@ -112,7 +129,9 @@ export const rabbitmq = {
       send(Buffer.from('AMQP\0\0\x09\x01', 'latin1'));
       await expectMethod(read, 10);
       const login = `\0portico\0${secrets.PORTICO_RABBITMQ_PASSWORD}`;
-      send(methodFrame(10, 11, longString(''), shortString('PLAIN'), longString(login), shortString('en_US')));
+      send(
+        methodFrame(10, 11, longString(''), shortString('PLAIN'), longString(login), shortString('en_US')),
+      );
       const tune = await expectMethod(read, 30);
       send(methodFrame(10, 31, tune.subarray(0, 8)));
       send(methodFrame(10, 40, shortString('/'), shortString(''), Buffer.from([0])));

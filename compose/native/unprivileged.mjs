@@ -51,4 +51,3 @@ export function giveTo({ uid, gid }, path) {
   if (entry.uid !== uid || entry.gid !== gid) chownSync(path, uid, gid);
   if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo({ uid, gid }, join(path, name));
 }
-
