@@ -16,6 +16,7 @@ export const ERRORS = {
   client_gone: [499, 'The client went away before the answer.'],
   internal: [500, 'Something went wrong inside the gateway.'],
   backend_error: [502, 'The backend answered with an unexpected error.'],
+  outcome_unknown: [502, 'The connection to the backend broke before its reply: the outcome is unknown.'],
   backend_unavailable: [503, 'The backend of this service is not available.'],
   overloaded: [503, 'The gateway has too many requests in flight.'],
   stopping: [503, 'The gateway is stopping.'],

@@ -34,7 +34,11 @@ export function mountInstance(core: HttpCore, instance: ServiceInstance): Router
     exchange.limitTo(instance.timeoutMs);
     next();
   });
-  for (const [path, routes] of routesByPath(instance.routes)) mountPath(router, path, routes, instance);
+  const isPrefix = (route: BoundRoute) => route.kind === 'raw' && route.prefix === true;
+  for (const [path, routes] of routesByPath(instance.routes.filter((route) => !isPrefix(route))))
+    mountPath(router, path, routes, instance);
+  for (const [path, routes] of routesByPath(instance.routes.filter(isPrefix)))
+    mountPath(router, path, routes, instance);
   router.use((request) => {
     (request as MountedRequest).exchange.fail(new HttpError('not_found'));
   });

@@ -19,7 +19,7 @@ export function openapiDocument(services: readonly DocumentedService[], version:
   const paths: Record<string, Json> = {};
   for (const service of services) {
     for (const route of service.routes) {
-      const path = openapiPath(service.basePath, route.path);
+      const path = openapiPath(service.basePath, route.documentedPath ?? route.path);
       for (const method of route.methods) {
         paths[path] = { ...paths[path], [method.toLowerCase()]: operation(service, route, method) };
       }
@@ -62,7 +62,7 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     tags: [service.name],
     security: [{ [service.auth]: [] }],
     parameters: [
-      ...pathParameters(route.path, request.params),
+      ...pathParameters(route.documentedPath ?? route.path, request.params),
       ...parameters('query', request.query),
       ...parameters('header', request.headers),
     ],

@@ -55,6 +55,8 @@ export interface RouteDescription {
   readonly methods: readonly Method[];
   /** Express 5 path below the mount, such as `/consume/:group/:instance`. */
   readonly path: string;
+  /** Path for the documentation where `path` does not show it: of a route that takes everything below a prefix. */
+  readonly documentedPath?: string;
   readonly request?: {
     readonly params?: z.ZodType;
     readonly query?: z.ZodType;

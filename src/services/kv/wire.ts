@@ -1,0 +1,138 @@
+import type { Socket } from 'node:net';
+import { notConnected, outcomeUnknown, tooMuchUnsent } from './errors.js';
+import { RespDecoder, type RespValue } from './resp-decoder.js';
+import type { Payload } from './resp-encoder.js';
+
+/** Commands that were sent together and the replies that they get; a link of the queue. */
+interface Flight {
+  readonly expected: number;
+  readonly replies: RespValue[];
+  readonly land: (replies: RespValue[]) => void;
+  readonly lose: (error: Error) => void;
+  next: Flight | undefined;
+}
+
+/** What may wait in this process because Redis does not read it, in bytes. */
+const UNSENT_LIMIT = 256 * 1024 * 1024;
+const WATCH_MS = 500;
+/** Texts are joined up to so many characters a write: far below what a string may hold, far above a usual tick. */
+const JOIN_LENGTH = 4 * 1024 * 1024;
+
+/**
+ * RESP2 over one connected, logged-in socket that all requests share. Whatever is submitted while the event loop
+ * reads its sockets goes out in one write; replies come back in the same order. Nothing is ever sent twice.
+ */
+export class Wire {
+  private first: Flight | undefined;
+  private last: Flight | undefined;
+  private firstUnsent: Flight | undefined;
+  private unsent: Payload[] = [];
+  private closed = false;
+  private heard = false;
+  private silentMs = 0;
+  private readonly watch: NodeJS.Timeout;
+
+  /** @param stallMs when replies are due and not one byte arrives for so long, the connection is given up */
+  constructor(
+    private readonly socket: Socket,
+    private readonly stallMs: number,
+  ) {
+    const decoder = new RespDecoder((reply) => this.receive(reply));
+    socket.on('data', (chunk: Buffer) => {
+      this.heard = true;
+      try {
+        decoder.write(chunk);
+      } catch (error) {
+        socket.destroy(error as Error);
+      }
+    });
+    socket.once('close', () => this.close());
+    this.watch = setInterval(() => this.checkProgress(), WATCH_MS);
+    this.watch.unref();
+  }
+
+  /**
+   * Sends `payload`, which holds `expected` commands, and resolves to what `finish` makes of their replies.
+   * @throws HttpError `backend_unavailable` or `overloaded` when nothing was sent, `outcome_unknown` when the connection broke later
+   */
+  submit<T>(payload: Payload, expected: number, finish: (replies: RespValue[]) => T): Promise<T> {
+    if (this.closed) return Promise.reject(notConnected());
+    if (this.socket.writableLength > UNSENT_LIMIT) return Promise.reject(tooMuchUnsent());
+    return new Promise<T>((resolve, reject) => {
+      const land = (replies: RespValue[]) => {
+        try {
+          resolve(finish(replies));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.append({ expected, replies: [], land, lose: reject, next: undefined }, payload);
+    });
+  }
+
+  private append(flight: Flight, payload: Payload): void {
+    if (this.last === undefined) this.first = flight;
+    else this.last.next = flight;
+    this.last = flight;
+    if (this.firstUnsent === undefined) {
+      this.firstUnsent = flight;
+      setImmediate(() => this.flush());
+    }
+    this.unsent.push(payload);
+  }
+
+  private flush(): void {
+    if (this.closed) return;
+    const payloads = this.unsent;
+    this.unsent = [];
+    this.firstUnsent = undefined;
+    let text = '';
+    const { socket } = this;
+    socket.cork();
+    for (const piece of payloads.flat()) {
+      const joins = typeof piece === 'string' && text.length + piece.length <= JOIN_LENGTH;
+      if (joins) {
+        text += piece;
+        continue;
+      }
+      if (text !== '') socket.write(text);
+      text = '';
+      socket.write(piece);
+    }
+    if (text !== '') socket.write(text);
+    socket.uncork();
+  }
+
+  private receive(reply: RespValue): void {
+    const flight = this.first;
+    if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
+    flight.replies.push(reply);
+    if (flight.replies.length < flight.expected) return;
+    this.first = flight.next;
+    if (this.first === undefined) this.last = undefined;
+    flight.land(flight.replies);
+  }
+
+  private checkProgress(): void {
+    this.silentMs = this.heard || this.first === undefined ? 0 : this.silentMs + WATCH_MS;
+    this.heard = false;
+    if (this.silentMs >= this.stallMs)
+      this.socket.destroy(new Error(`no reply from Redis for ${this.stallMs} ms`));
+  }
+
+  private close(): void {
+    this.closed = true;
+    clearInterval(this.watch);
+    const lost = outcomeUnknown();
+    const unsent = notConnected();
+    let error = lost;
+    for (let flight = this.first; flight !== undefined; flight = flight.next) {
+      if (flight === this.firstUnsent) error = unsent;
+      flight.lose(error);
+    }
+    this.first = undefined;
+    this.last = undefined;
+    this.firstUnsent = undefined;
+    this.unsent = [];
+  }
+}
