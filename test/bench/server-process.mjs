@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** Ticks of /proc/PID/stat a second on Linux. */
+const TICKS = 100;
+const START_MS = 20_000;
+const STOP_MS = 10_000;
+
+/**
+ * A server under load as a process of its own, so that its CPU time and memory are its own.
+ * @param {{ args: string[], env?: Record<string, string>, portOf: (line: string) => number | undefined }} options
+ *   `args` for node; `portOf` finds the port in a line of its standard output
+ */
+export async function startServer({ args, env = {}, portOf }) {
+  const child = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  let timer;
+  const port = await new Promise((resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${args[0]} did not listen within ${START_MS} ms`)), START_MS);
+    exited.then((code) => reject(new Error(`${args[0]} ended with ${code}`)));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const found = portOf(line);
+      if (found !== undefined) resolve(found);
+    });
+  }).catch((error) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  clearTimeout(timer);
+  return {
+    port,
+    cpuSeconds: () => cpuSeconds(child.pid),
+    rssMegabytes: () => rssMegabytes(child.pid),
+    stop: async () => {
+      child.kill('SIGTERM');
+      const cap = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+      await exited;
+      clearTimeout(cap);
+    },
+  };
+}
+
+function cpuSeconds(pid) {
+  // the program's name, in parentheses, may hold blanks
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /, '').split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+function rssMegabytes(pid) {
+  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+  return Number(kilobytes) / 1_024;
+}
