@@ -1,0 +1,65 @@
+import { eventually } from '../../support/eventually.js';
+import { startHttpCore, TOKEN } from '../../support/http-instance.js';
+import { RawClient } from '../../support/raw-client.js';
+
+const AUTH = { authorization: `Bearer ${TOKEN}` };
+
+it('answers 503 with Retry-After above the limit of requests in flight, and recovers', async () => {
+  const core = await startHttpCore({ maxInFlight: 2 });
+  const call = (path: string) => fetch(`${core.url}${path}`, { method: 'POST', headers: AUTH });
+  const busy = [call('/test/wait/500'), call('/test/wait/500')];
+  await eventually(() => expect(core.core.inFlight).toBe(2));
+  const refused = await call('/test/wait/1');
+  expect(refused.status).toBe(503);
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect(await refused.json()).toMatchObject({ code: 'overloaded' });
+  for (const reply of await Promise.all(busy)) expect(reply.status).toBe(200);
+  expect((await call('/test/wait/1')).status).toBe(200);
+  await core.stop();
+});
+
+it('drops no request when it stops under load, and asks clients to close', async () => {
+  const core = await startHttpCore();
+  const outcomes: string[] = [];
+  let stopped = false;
+  const client = async () => {
+    while (!stopped) {
+      try {
+        const reply = await fetch(`${core.url}/test/wait/5`, { method: 'POST', headers: AUTH });
+        await reply.json();
+        outcomes.push(String(reply.status));
+      } catch (error) {
+        const cause = (error as { cause?: { code?: string } }).cause;
+        outcomes.push(cause?.code ?? String(error));
+        return;
+      }
+    }
+  };
+  const clients = Array.from({ length: 20 }, client);
+  await eventually(() => expect(outcomes.length).toBeGreaterThan(200));
+  core.core.stopping = true;
+  const started = performance.now();
+  await core.stop();
+  expect(performance.now() - started).toBeLessThan(1_500);
+  stopped = true;
+  await Promise.all(clients);
+  // what reached a handler was answered; a client whose new connection the closing port no longer took was refused
+  expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(core.seen.waits);
+  const refusals = outcomes.filter((outcome) => outcome !== '200');
+  expect(refusals.length).toBeLessThanOrEqual(clients.length);
+  for (const refusal of refusals) expect(['ECONNREFUSED', 'ECONNRESET']).toContain(refusal);
+});
+
+it('closes idle connections at once and lets a running request end', async () => {
+  const core = await startHttpCore();
+  const idle = await RawClient.open(core.port);
+  const running = fetch(`${core.url}/test/wait/400`, { method: 'POST', headers: AUTH });
+  await eventually(() => expect(core.core.inFlight).toBe(1));
+  core.core.stopping = true;
+  const stop = core.stop();
+  await idle.closed(2_000);
+  const reply = await running;
+  expect(reply.status).toBe(200);
+  expect(reply.headers.get('connection')).toBe('close');
+  await stop;
+});

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { type App, buildApp } from '../../src/http/app.js';
+import { Health } from '../../src/http/health.js';
+import { HttpCore } from '../../src/http/http-core.js';
+import type { Backend, ServiceInstance } from '../../src/http/instance.js';
+import { Metrics } from '../../src/http/metrics.js';
+import { Operations } from '../../src/http/operations.js';
+import { bindRoutes, jsonRoute, type RawRoute, type Route } from '../../src/http/route.js';
+import { type ListeningServer, listen } from '../../src/http/server.js';
+import { httpSettings } from '../../src/http/settings.js';
+import { createLogger } from '../../src/lib/logger.js';
+
+export const TOKEN = 'a-token-of-the-http-core-tests';
+
+/** What the routes below report of their life. */
+export interface Seen {
+  bodies: number;
+  waits: number;
+  aborted: string[];
+}
+
+const json = jsonRoute<Seen>();
+
+const echo = json({
+  operationId: 'test.echo',
+  summary: 'Answers its input.',
+  methods: ['GET', 'POST'],
+  path: '/echo/:name',
+  request: {
+    params: z.object({ name: z.string() }),
+    query: z.object({ times: z.coerce.number().optional() }),
+    headers: z.object({ 'service-mode': z.string().optional() }),
+    body: z.strictObject({ topK: z.number() }).optional(),
+  },
+  reply: z.unknown(),
+  handle: async (input, _context, seen) => {
+    seen.bodies += 1;
+    return input;
+  },
+});
+
+const wait = json({
+  operationId: 'test.wait',
+  summary: 'Waits until it is aborted, at most `ms`.',
+  methods: ['POST'],
+  path: '/wait/:ms',
+  request: { params: z.object({ ms: z.coerce.number() }) },
+  reply: z.unknown(),
+  handle: async ({ params }, { signal }, seen) => {
+    seen.waits += 1;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, params.ms);
+      signal.addEventListener('abort', () => {
+        clearTimeout(timer);
+        seen.aborted.push((signal.reason as Error).message);
+        resolve();
+      });
+    });
+    return { waited: params.ms };
+  },
+});
+
+const fails = json({
+  operationId: 'test.fails',
+  summary: 'Throws what no handler should.',
+  methods: ['GET'],
+  path: '/fails',
+  request: {},
+  reply: z.unknown(),
+  handle: async () => {
+    throw new Error('text of a driver with a secret');
+  },
+});
+
+const bytes: RawRoute<Seen> = {
+  kind: 'raw',
+  prefix: true,
+  operationId: 'test.bytes',
+  summary: 'Answers target and size of what came.',
+  methods: ['GET', 'POST'],
+  path: '/raw',
+  reply: z.unknown(),
+  handle: async ({ target, body }) => ({ status: 200, body: JSON.stringify({ target, size: body.length }) }),
+};
+
+/** The HTTP core with one instance at `/test` whose routes need no backend. */
+export async function startHttpCore(
+  settings: Record<string, unknown> = {},
+  instance: Partial<ServiceInstance> = {},
+): Promise<{
+  url: string;
+  port: number;
+  seen: Seen;
+  core: HttpCore;
+  server: ListeningServer;
+  stop(): Promise<void>;
+}> {
+  const seen: Seen = { bodies: 0, waits: 0, aborted: [] };
+  const parsed = httpSettings.parse(settings);
+  const core = new HttpCore(parsed, new Metrics(), createLogger('silent'));
+  const routes: Route<Seen>[] = [echo, wait, fails, bytes];
+  const complete: ServiceInstance = {
+    name: 'default',
+    path: '/test',
+    port: null,
+    auth: { kind: 'bearer', credentials: [{ token: TOKEN, principal: { name: 'test', access: 'full' } }] },
+    routes: bindRoutes(routes, seen),
+    formatError: (error) => ({ error: error.message, status: error.status, code: error.code }),
+    bodyLimit: 100_000,
+    timeoutMs: 1_000,
+    backends: [],
+    ...instance,
+  };
+  const server = await listen(appOf(core, complete), '127.0.0.1', 0, parsed);
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    port: server.port,
+    seen,
+    core,
+    server,
+    stop: async () => {
+      await server.drain(1_000);
+      core.release();
+    },
+  };
+}
+
+function appOf(core: HttpCore, instance: ServiceInstance): App {
+  const targets = instance.backends.map((backend: Backend) => ({
+    service: 'test',
+    instance: instance.name,
+    backend,
+  }));
+  const health = new Health(targets);
+  core.metrics.reportBackends(() => health.states());
+  return buildApp(
+    core,
+    [{ path: instance.path, instance }],
+    new Operations(core, health, '{"openapi":"3.1.0"}'),
+  );
+}
