@@ -1,15 +1,19 @@
 import pg from 'pg';
 import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
+import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+
+export { classifyDatabaseError } from './postgres-errors.js';
+export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
 
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database` */
   url: string;
   /** Most connections held at once. */
   poolSize: number;
-  /** How long a statement may run, in ms: Postgres itself ends it. */
+  /** How long a statement may run, in ms: Postgres itself ends it. A caller waits as long for a free connection. */
   statementTimeoutMs: number;
-  /** How long a caller waits for a connection, in ms. */
+  /** How long making a connection may take, in ms. */
   connectTimeoutMs: number;
   applicationName: string;
   /** Run-time settings of every connection, such as `{ 'hnsw.ef_search': '80' }`. */
@@ -43,70 +47,44 @@ export interface Database extends Queryable {
   check(): Promise<void>;
 }
 
-/**
- * What kind of failure a thrown error is, for a service's translation into its own reply:
- * `unavailable` nothing was executed or the outcome is unknown because the connection is gone; `timeout` Postgres or the pool ended the
- * wait; `statement` Postgres refused the statement, `sqlState` says why; `other` not Postgres' at all.
- */
-export function classifyDatabaseError(error: unknown): {
-  kind: 'unavailable' | 'timeout' | 'statement' | 'other';
-  sqlState: string | undefined;
-} {
-  if (!(error instanceof Error)) return { kind: 'other', sqlState: undefined };
-  const code = (error as { code?: unknown }).code;
-  const sqlState = typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
-  if (sqlState === '57014') return { kind: 'timeout', sqlState };
-  // 08 connection, 57P admin shutdown and crash, 53 out of connections, memory or disk
-  if (sqlState !== undefined && /^(08|57P|53)/.test(sqlState)) return { kind: 'unavailable', sqlState };
-  if (sqlState !== undefined) return { kind: 'statement', sqlState };
-  if (typeof code === 'string' && NETWORK_CODES.has(code))
-    return { kind: 'unavailable', sqlState: undefined };
-  if (UNAVAILABLE_TEXT.test(error.message)) return { kind: 'unavailable', sqlState: undefined };
-  if (/Query read timeout/.test(error.message)) return { kind: 'timeout', sqlState: undefined };
-  return { kind: 'other', sqlState: undefined };
-}
-
-const NETWORK_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-]);
-
-// node-postgres throws these without a code
-const UNAVAILABLE_TEXT =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end/;
-
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
+  const connections = new Connections(createPool(options));
+  options.lifecycle.onStop('postgres pool', () => connections.end());
+  return {
+    query: (sql, values, name) => connections.use((client) => run(client, sql, values, name)),
+    transaction: (work) => connections.use((client) => inTransaction(client, work)),
+    check: async () => {
+      await connections.use((client) => run(client, 'select 1'));
+    },
+  };
+}
+
+function createPool(options: DatabaseOptions): pg.Pool {
+  // the pool has one limit for waiting and for connecting; a busy pool may take its time, a dead server may not
+  class PromptClient extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: options.connectTimeoutMs });
+    }
+  }
   const pool = new pg.Pool({
+    Client: PromptClient,
     connectionString: options.url,
     max: options.poolSize,
     application_name: options.applicationName,
-    connectionTimeoutMillis: options.connectTimeoutMs,
+    connectionTimeoutMillis: options.statementTimeoutMs,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     statement_timeout: options.statementTimeoutMs,
+    // a gateway that stalls inside a transaction must not keep its locks for ever
+    idle_in_transaction_session_timeout: options.statementTimeoutMs,
     // a stalled server (paused, cut off) never sends the statement timeout's error: the client gives up a little later
     query_timeout: options.statementTimeoutMs + 500,
     ...(options.settings === undefined ? {} : { options: runTimeSettings(options.settings) }),
   });
   // an idle connection that dies reports here; without a listener it would end the process
   pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));
-  options.lifecycle.onStop('postgres pool', () => pool.end());
-
-  return {
-    query: (sql, values, name) => run(pool, sql, values, name),
-    transaction: (work) => inTransaction(pool, work),
-    check: async () => {
-      await pool.query('select 1');
-    },
-  };
+  return pool;
 }
 
 function runTimeSettings(settings: Readonly<Record<string, string>>): string {
@@ -115,13 +93,68 @@ function runTimeSettings(settings: Readonly<Record<string, string>>): string {
     .join(' ');
 }
 
+/** Lends the pool's connections. */
+class Connections {
+  private readonly waiting = new Set<(error: Error) => void>();
+
+  constructor(private readonly pool: pg.Pool) {}
+
+  /** A refused statement gives the connection back; one that is lost or stalled is thrown away. */
+  async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.acquire();
+    let broken: Error | undefined;
+    // a connection lost between two statements reports here and would otherwise end the process
+    const onError = (error: Error) => {
+      broken = error;
+    };
+    client.on('error', onError);
+    try {
+      return await work(client);
+    } catch (error) {
+      if (!leavesConnectionUsable(error)) broken ??= error as Error;
+      throw error;
+    } finally {
+      client.off('error', onError);
+      client.release(broken);
+    }
+  }
+
+  end(): Promise<void> {
+    return this.pool.end();
+  }
+
+  /** When the server cannot be reached, everybody who waits is told at once: in turn, each would wait for a time-out. */
+  private acquire(): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      let over = false;
+      const giveUp = (error: Error) => {
+        over = true;
+        this.waiting.delete(giveUp);
+        reject(error);
+      };
+      this.waiting.add(giveUp);
+      this.pool.connect().then(
+        (client) => {
+          this.waiting.delete(giveUp);
+          if (over) client.release();
+          else resolve(client);
+        },
+        (error: Error) => {
+          giveUp(error);
+          if (isUnreachable(error)) for (const other of this.waiting) other(error);
+        },
+      );
+    });
+  }
+}
+
 async function run<Row>(
-  target: pg.Pool | pg.PoolClient,
+  client: pg.PoolClient,
   text: string,
-  values: readonly unknown[] | undefined,
-  name: string | undefined,
+  values?: readonly unknown[],
+  name?: string,
 ): Promise<QueryResult<Row>> {
-  const result = await target.query({
+  const result = await client.query({
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }),
     ...(name === undefined ? {} : { name }),
@@ -129,74 +162,18 @@ async function run<Row>(
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
 }
 
-async function inTransaction<T>(pool: pg.Pool, work: (connection: Queryable) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  // a connection lost between two statements reports here and would otherwise end the process
-  const onError = (error: Error) => {
-    broken = error;
-  };
-  client.on('error', onError);
+async function inTransaction<T>(
+  client: pg.PoolClient,
+  work: (connection: Queryable) => Promise<T>,
+): Promise<T> {
   try {
     await client.query('begin');
     const result = await work({ query: (sql, values, name) => run(client, sql, values, name) });
     await client.query('commit');
     return result;
   } catch (error) {
-    await client.query('rollback').catch((rollbackError: Error) => {
-      broken ??= rollbackError;
-    });
+    // a lost connection rolls back by itself, and waiting for a stalled one would double the wait
+    if (leavesConnectionUsable(error)) await client.query('rollback');
     throw error;
-  } finally {
-    client.off('error', onError);
-    client.release(broken);
   }
-}
-
-export interface Migration {
-  /** 1, 2, 3 ... without gaps. */
-  id: number;
-  name: string;
-  /** Statements that bring the schema from the one before to this one; run inside the one transaction. */
-  up: (connection: Queryable) => Promise<void>;
-}
-
-/**
- * Brings Postgres schema `schema` to the newest version: creates it and its table `migrations` when missing and runs
- * what has not run yet, in order, all in one transaction under an advisory lock, so several gateways may start at once.
- * @throws when the database is newer than this program knows
- */
-export async function migrate(
-  database: Database,
-  schema: string,
-  migrations: readonly Migration[],
-): Promise<void> {
-  const quoted = quoteIdentifier(schema);
-  await database.transaction(async (connection) => {
-    await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`portico ${schema}`]);
-    const existing = await connection.query('select 1 from pg_namespace where nspname = $1', [schema]);
-    if (existing.rowCount === 0) await connection.query(`create schema ${quoted}`);
-    await connection.query(
-      `create table if not exists ${quoted}.migrations (id int primary key, name text not null, at timestamptz not null default now())`,
-    );
-    const done = await connection.query<{ id: number }>(`select id from ${quoted}.migrations order by id`);
-    const newest = done.rows.at(-1)?.id ?? 0;
-    const known = migrations.at(-1)?.id ?? 0;
-    if (newest > known) {
-      throw new Error(`schema ${schema} is at version ${newest}; this program knows only up to ${known}`);
-    }
-    for (const migration of migrations) {
-      if (migration.id <= newest) continue;
-      await migration.up(connection);
-      await connection.query(`insert into ${quoted}.migrations (id, name) values ($1, $2)`, [
-        migration.id,
-        migration.name,
-      ]);
-    }
-  });
-}
-
-/** An identifier as it may stand in SQL text, whatever characters it holds. */
-export function quoteIdentifier(name: string): string {
-  return pg.escapeIdentifier(name);
 }

@@ -1,5 +1,6 @@
 import { kv } from './kv/index.js';
 import type { Service } from './service.js';
+import { vector } from './vector/index.js';
 
 /** Every backend family that Portico serves. A fifth one is a folder and a line here. */
-export const services: readonly Service[] = [kv as Service];
+export const services: readonly Service[] = [kv as Service, vector as Service];

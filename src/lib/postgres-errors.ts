@@ -1,0 +1,55 @@
+/** How a statement failed, for a service's translation into its own reply. */
+export interface DatabaseFailure {
+  /**
+   * `unavailable` nothing was executed, or the connection is gone and the outcome unknown; `timeout` Postgres or the
+   * client ended the wait; `statement` Postgres refused the statement, `sqlState` says why; `other` not Postgres' at all.
+   */
+  readonly kind: 'unavailable' | 'timeout' | 'statement' | 'other';
+  readonly sqlState: string | undefined;
+}
+
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+]);
+
+// node-postgres throws these without a code
+const CONNECT_TIMEOUT = /^timeout expired$|Connection terminated due to connection timeout/;
+const UNAVAILABLE_TEXT =
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end/;
+
+/** What kind of failure a thrown error is. SQLSTATE classes: Postgres' manual, appendix A. */
+export function classifyDatabaseError(error: unknown): DatabaseFailure {
+  if (!(error instanceof Error)) return { kind: 'other', sqlState: undefined };
+  const code = (error as { code?: unknown }).code;
+  if (isUnreachable(error)) return { kind: 'unavailable', sqlState: undefined };
+  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return { kind: kindOf(code), sqlState: code };
+  if (UNAVAILABLE_TEXT.test(error.message)) return { kind: 'unavailable', sqlState: undefined };
+  if (/Query read timeout/.test(error.message)) return { kind: 'timeout', sqlState: undefined };
+  return { kind: 'other', sqlState: undefined };
+}
+
+function kindOf(sqlState: string): DatabaseFailure['kind'] {
+  if (sqlState === '57014') return 'timeout';
+  // 08 connection, 57P shutdown and crash, 53 out of connections, memory or disk, 25P03 idle in a transaction
+  return /^(08|57P|53)|^25P03$/.test(sqlState) ? 'unavailable' : 'statement';
+}
+
+/** Whether the server could not be reached at all, so that every other attempt would fail as well. */
+export function isUnreachable(error: Error): boolean {
+  const code = (error as { code?: unknown }).code;
+  return (typeof code === 'string' && NETWORK_CODES.has(code)) || CONNECT_TIMEOUT.test(error.message);
+}
+
+/** Whether the connection on which `error` was thrown can run another statement. */
+export function leavesConnectionUsable(error: unknown): boolean {
+  const { kind, sqlState } = classifyDatabaseError(error);
+  return kind === 'statement' || kind === 'other' || sqlState === '57014';
+}

@@ -1,0 +1,87 @@
+import { HttpError } from '../../http/errors.js';
+import { keepTrying, type Progress } from '../../lib/keep-trying.js';
+import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import type { Logger } from '../../lib/logger.js';
+import { type Database, migrate } from '../../lib/postgres.js';
+import { translateError } from './errors.js';
+import { ensureIndexTables } from './index-tables.js';
+import { migrations } from './migrations.js';
+import type { IndexSettings } from './schemas.js';
+import { VectorIndex } from './vector-index.js';
+
+/** Oldest pgvector without a known way to damage an HNSW index (pgvector's changelog). */
+const SOUND_PGVECTOR = [0, 8, 4];
+
+/** How long the first requests wait for the tables before they are told 503, in ms. */
+const START_WAIT_MS = 1_500;
+
+export interface PreparedIndexOptions {
+  readonly database: Database;
+  readonly schema: string;
+  readonly settings: IndexSettings;
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+}
+
+/** An index that may not be usable yet: its tables are looked for, or made, in the background until that succeeds. */
+export class PreparedIndex {
+  private index: VectorIndex | undefined;
+  private readonly progress: Progress;
+
+  constructor(private readonly options: PreparedIndexOptions) {
+    const { settings, log, lifecycle } = options;
+    this.progress = keepTrying(() => this.prepare(), {
+      name: `vector index ${settings.name}`,
+      log,
+      lifecycle,
+    });
+  }
+
+  /** @throws HttpError 503 with the reason while the index cannot be used */
+  async ready(): Promise<VectorIndex> {
+    if (this.index === undefined && this.progress.error === undefined) await this.firstTry();
+    if (this.index !== undefined) return this.index;
+    throw this.progress.error === undefined
+      ? new HttpError('backend_unavailable', 'Postgres is not available.')
+      : translateError(this.progress.error);
+  }
+
+  /** Resolves when Postgres answers and the index can be used. */
+  async check(): Promise<void> {
+    if (!this.progress.done && this.progress.error !== undefined) throw this.progress.error;
+    await this.options.database.check();
+    await this.ready();
+  }
+
+  private async firstTry(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, START_WAIT_MS);
+    });
+    await Promise.race([this.progress.success, late]);
+    clearTimeout(timer);
+  }
+
+  private async prepare(): Promise<void> {
+    const { database, schema, settings, log } = this.options;
+    try {
+      await migrate(database, schema, migrations(schema));
+      const tables = await ensureIndexTables(database, schema, settings);
+      if (isOlder(tables.pgvectorVersion, SOUND_PGVECTOR)) {
+        log.warn(
+          { version: tables.pgvectorVersion },
+          `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which mends faults of HNSW indexes`,
+        );
+      }
+      this.index = new VectorIndex(database, schema, tables, settings);
+    } catch (error) {
+      throw translateError(error);
+    }
+  }
+}
+
+function isOlder(version: string, than: readonly number[]): boolean {
+  const parts = version.split('.').map(Number);
+  const at = than.findIndex((part, i) => (parts[i] ?? 0) !== part);
+  return at >= 0 && (parts[at] ?? 0) < (than[at] as number);
+}

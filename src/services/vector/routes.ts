@@ -1,0 +1,93 @@
+import { HttpError } from '../../http/errors.js';
+import { type JsonRoute, JsonText, jsonRoute, type Method, type RouteContext } from '../../http/route.js';
+import type { PreparedIndex } from './prepared-index.js';
+import { infoReply, namespaceParams, queryBody, queryReply, upsertBody, upsertReply } from './schemas.js';
+
+/** What the handlers work with: their index. */
+export interface VectorDeps {
+  readonly index: PreparedIndex;
+}
+
+/** Clients differ in the method that they send (the npm SDK posts everything, others read by GET): the path decides. */
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
+const route = jsonRoute<VectorDeps>();
+
+const SUCCESS = new JsonText('{"result":"Success"}');
+
+const common = { methods: METHODS, errors: [400, 403, 422] } as const;
+
+const upsert = route({
+  ...common,
+  operationId: 'vector.upsert',
+  summary: 'Stores one vector or an array of them; those that exist are replaced.',
+  path: '/upsert',
+  request: { body: upsertBody },
+  reply: upsertReply,
+  handle: async ({ body }, context, { index }) => {
+    mayWrite(context);
+    await (await index.ready()).upsert('', body);
+    return SUCCESS;
+  },
+});
+
+const upsertInNamespace = route({
+  ...common,
+  operationId: 'vector.upsertInNamespace',
+  summary: 'The same in a namespace, which is made when missing.',
+  path: '/upsert/*namespace',
+  request: { params: namespaceParams, body: upsertBody },
+  reply: upsertReply,
+  handle: async ({ params, body }, context, { index }) => {
+    mayWrite(context);
+    await (await index.ready()).upsert(params.namespace, body);
+    return SUCCESS;
+  },
+});
+
+const query = route({
+  ...common,
+  operationId: 'vector.query',
+  summary: 'The vectors nearest to a vector, best score first.',
+  path: '/query',
+  request: { body: queryBody },
+  reply: queryReply,
+  handle: async ({ body }, _context, { index }) => resultText(await (await index.ready()).query('', body)),
+});
+
+const queryInNamespace = route({
+  ...common,
+  operationId: 'vector.queryInNamespace',
+  summary: 'The same in a namespace; one that does not exist is empty.',
+  path: '/query/*namespace',
+  request: { params: namespaceParams, body: queryBody },
+  reply: queryReply,
+  handle: async ({ params, body }, _context, { index }) =>
+    resultText(await (await index.ready()).query(params.namespace, body)),
+});
+
+const info = route({
+  methods: METHODS,
+  operationId: 'vector.info',
+  summary: 'Counts, size, dimension and similarity function of the index.',
+  path: '/info',
+  request: {},
+  reply: infoReply,
+  handle: async (_input, _context, { index }) => ({ result: await (await index.ready()).info() }),
+});
+
+export const routes: readonly JsonRoute<VectorDeps>[] = [
+  upsert,
+  upsertInNamespace,
+  query,
+  queryInNamespace,
+  info,
+];
+
+function resultText(json: string): JsonText {
+  return new JsonText(`{"result":${json}}`);
+}
+
+function mayWrite({ principal }: RouteContext): void {
+  if (principal.access === 'read') throw new HttpError('forbidden', 'This token may only read.');
+}
