@@ -1,4 +1,4 @@
-import { Latencies, drive } from './load.mjs';
+import { drive, Latencies } from './load.mjs';
 
 /**
  * One server of a comparison.
@@ -13,7 +13,13 @@ import { Latencies, drive } from './load.mjs';
  * @param {{ rounds: number, seconds: number, connections: number }} load
  */
 export async function compare({ title, contenders, unitsPerRequest = 1, unit = 'req', goal }, load) {
-  const results = contenders.map(() => ({ rates: [], latencies: new Latencies(), cpu: 0, requests: 0, wrong: 0 }));
+  const results = contenders.map(() => ({
+    rates: [],
+    latencies: new Latencies(),
+    cpu: 0,
+    requests: 0,
+    wrong: 0,
+  }));
   for (const { server, request, expectedBody } of contenders)
     await drive({ ...load, port: server.port, request, expectedBody, seconds: Math.min(2, load.seconds) });
   for (let round = 0; round < load.rounds; round++) {
@@ -74,7 +80,9 @@ function verdict(results, goal) {
   const last = results.at(-1);
   const ratio = median(last.rates.map((rate, i) => rate / results[0].rates[i]).sort((a, b) => a - b));
   if (goal !== undefined)
-    console.log(`goal: at least ${goal} of the reference; ${ratio >= goal ? 'reached' : 'MISSED'} (${ratio.toFixed(2)})`);
+    console.log(
+      `goal: at least ${goal} of the reference; ${ratio >= goal ? 'reached' : 'MISSED'} (${ratio.toFixed(2)})`,
+    );
   if (wrong) console.log('there were WRONG replies');
   return !wrong;
 }

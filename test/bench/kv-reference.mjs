@@ -13,7 +13,10 @@ const server = createServer((request, response) => {
 
 function send(response, status, reply) {
   const body = JSON.stringify(reply);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  });
   response.end(body);
 }
 

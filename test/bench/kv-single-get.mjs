@@ -49,7 +49,9 @@ export async function run(load) {
 async function startGateway(folder, url, token) {
   const file = join(folder, 'portico.yaml');
   await writeFile(file, 'http: { port: 0 }\n', { mode: 0o600 });
-  const off = Object.fromEntries(['VECTOR', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']));
+  const off = Object.fromEntries(
+    ['VECTOR', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
+  );
   return startServer({
     args: ['dist/main.js', '--config', file],
     env: { ...off, PORTICO_REDIS_URL: url, PORTICO_KV_TOKEN: token },

@@ -5,7 +5,12 @@ import * as kvSingleGet from './kv-single-get.mjs';
 /** Every bench by its name; arguments choose those whose name contains one of them. */
 const BENCHES = { 'kv-single-get': kvSingleGet };
 
-const VARIABLES = { redis: 'PORTICO_REDIS_URL', postgres: 'PORTICO_DATABASE_URL', kafka: 'PORTICO_KAFKA_BROKERS', rabbitmq: 'PORTICO_RABBITMQ_URL' };
+const VARIABLES = {
+  redis: 'PORTICO_REDIS_URL',
+  postgres: 'PORTICO_DATABASE_URL',
+  kafka: 'PORTICO_KAFKA_BROKERS',
+  rabbitmq: 'PORTICO_RABBITMQ_URL',
+};
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

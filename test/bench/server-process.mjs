@@ -46,7 +46,9 @@ export async function startServer({ args, env = {}, portOf }) {
 
 function cpuSeconds(pid) {
   // the program's name, in parentheses, may hold blanks
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').replace(/^.*\) /, '').split(' ');
+  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    .replace(/^.*\) /, '')
+    .split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 

@@ -1,0 +1,95 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+const SOURCE = join(process.cwd(), 'src');
+
+interface Import {
+  readonly file: string;
+  readonly target: string;
+  readonly typeOnly: boolean;
+}
+
+const files = (readdirSync(SOURCE, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+const textOf = (file: string) => readFileSync(join(SOURCE, file), 'utf8');
+
+/** Every static import or re-export of a file; local ones as paths below `src`. */
+function importsOf(file: string): Import[] {
+  const statements = textOf(file).matchAll(
+    /^(?:import|export)\s+(type\s+)?(?:[^;'"]*?\sfrom\s+)?['"]([^'"]+)['"];/gm,
+  );
+  return [...statements].map(([, type, target]) => ({
+    file,
+    typeOnly: type !== undefined,
+    target: (target as string).startsWith('.')
+      ? relative(SOURCE, join(SOURCE, dirname(file), target as string)).replace(/\.js$/, '.ts')
+      : (target as string),
+  }));
+}
+
+const imports = files.flatMap(importsOf);
+const local = imports.filter(({ target }) => target.endsWith('.ts'));
+
+/** What a file may import, by the first pattern that fits it. */
+const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
+  [/^lib\//, /^lib\//],
+  [/^http\//, /^(http|lib)\//],
+  [/^services\/service\.ts$/, /^(http|lib)\//],
+  [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
+  [/^services\//, /^(lib\/|http\/(route|errors|headers)\.ts$|services\/service\.ts$|services\/\$SELF\/)/],
+  [/^main\.ts$/, /./],
+  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config\.ts$)/],
+];
+
+it('finds the imports at all', () => {
+  expect(files.length).toBeGreaterThan(40);
+  expect(local.length).toBeGreaterThan(100);
+});
+
+it('lets imports run one way: main, gateway, http and services, lib', () => {
+  const wrong = local.filter(({ file, target }) => {
+    const rule = ALLOWED.find(([of]) => of.test(file));
+    const self = /^services\/([^/]+)\//.exec(file)?.[1] ?? '';
+    return rule === undefined || !new RegExp(rule[1].source.replace('\\$SELF', self)).test(target);
+  });
+  expect(wrong).toEqual([]);
+});
+
+it('has no import circle', () => {
+  const graph = new Map(
+    files.map((file) => [file, local.filter((i) => i.file === file && !i.typeOnly).map((i) => i.target)]),
+  );
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) throw new Error(`circle: ${[...path, file].join(' -> ')}`);
+    if (done.has(file)) return;
+    for (const target of graph.get(file) ?? []) visit(target, [...path, file]);
+    done.add(file);
+  };
+  for (const file of files) visit(file, []);
+});
+
+it('imports each driver as a value in one file only', () => {
+  const homes: Readonly<Record<string, RegExp>> = {
+    ioredis: /^services\/kv\/client\.ts$/,
+    pgvector: /^services\/vector\/client\.ts$/,
+    amqplib: /^services\/queue\/client\.ts$/,
+    pg: /^lib\/postgres\.ts$/,
+    kafkajs: /^services\/broker\/(client|kafkajs-internals)\.ts$/,
+    undici: /^lib\/outbound\.ts$/,
+  };
+  const wrong = imports.filter(({ file, target, typeOnly }) => {
+    const home = homes[target.split('/')[0] as string];
+    return !typeOnly && home !== undefined && !home.test(file);
+  });
+  expect(wrong).toEqual([]);
+});
+
+it('reads `process` in main.ts only', () => {
+  const readers = files.filter((file) => /\bprocess\.|from 'node:process'/.test(textOf(file)));
+  expect(readers).toEqual(['main.ts']);
+});
+
+it('keeps files short', () => {
+  const long = files.filter((file) => textOf(file).split('\n').length > 220);
+  expect(long).toEqual([]);
+});

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs';
+import { openapiDocument } from '../../src/http/openapi.js';
+import { describeServices } from '../../src/services/describe.js';
+import { services } from '../../src/services/index.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { TOKENS } from '../support/tokens.js';
+
+const BEARER = (token: string) => `Bearer ${token}`;
+
+/** A request of each service that needs its backend. A service that is listed must have one here. */
+const PROBES: Readonly<
+  Record<string, { path: string; method: string; body?: string; authorization: string }>
+> = {
+  kv: { path: '/kv', method: 'POST', body: '["GET","contract:none"]', authorization: BEARER(TOKENS.kv) },
+  vector: { path: '/vector/info', method: 'GET', authorization: BEARER(TOKENS.vector) },
+  broker: {
+    path: '/broker/topics',
+    method: 'GET',
+    authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
+  },
+  queue: {
+    path: '/queue/v2/publish/https://example.com/contract',
+    method: 'POST',
+    body: 'x',
+    authorization: BEARER(TOKENS.queue),
+  },
+};
+
+/** Addresses at which nothing listens. */
+const NOWHERE = {
+  PORTICO_REDIS_URL: 'redis://127.0.0.1:1',
+  PORTICO_DATABASE_URL: 'postgres://nobody:nothing@127.0.0.1:1/nothing',
+  PORTICO_KAFKA_BROKERS: '127.0.0.1:1',
+  PORTICO_RABBITMQ_URL: 'amqp://nobody:nothing@127.0.0.1:1',
+};
+
+const document = JSON.parse(readFileSync('config/openapi.json', 'utf8')) as {
+  paths: Record<string, Record<string, { operationId: string }>>;
+};
+
+it('lists services under names of their own', () => {
+  expect(services.length).toBeGreaterThanOrEqual(4);
+  expect(new Set(services.map(({ name }) => name)).size).toBe(services.length);
+});
+
+it('has every route in config/openapi.json, which is what `npm run openapi` writes', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  expect(document).toEqual(JSON.parse(JSON.stringify(openapiDocument(describeServices(), version))));
+  const ids = Object.values(document.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+describe.each(services.map((service) => [service.name, service] as const))('%s', (name, service) => {
+  const probe = PROBES[name] as (typeof PROBES)[string];
+  const send = (
+    gateway: RunningGateway,
+    change: { path?: string; method?: string; authorization?: string; body?: string } = {},
+  ) => {
+    const { path, method, authorization, body } = { ...probe, ...change };
+    return fetch(`${gateway.url}${path}`, {
+      method,
+      headers: authorization === '' ? {} : { authorization },
+      ...(body === undefined || method === 'GET' ? {} : { body }),
+    });
+  };
+  const expectError = async (reply: Response, status: number) => {
+    expect(reply.headers.get('content-type')).toContain('application/json');
+    const body: unknown = await reply.json();
+    expect(service.error.safeParse(body)).toMatchObject({ success: true });
+    expect({ status: reply.status, body }).toMatchObject({ status });
+  };
+
+  describe('with its backend', () => {
+    let gateway: RunningGateway;
+    beforeAll(async () => {
+      gateway = await startGateway({ [name]: {} });
+    });
+    afterAll(() => gateway.stop());
+
+    it('refuses missing and wrong credentials before anything else, in its own error shape', async () => {
+      await expectError(await send(gateway, { authorization: '' }), 401);
+      await expectError(await send(gateway, { authorization: 'Bearer wrong' }), 401);
+      await expectError(await send(gateway, { authorization: 'Basic d3Jvbmc6d3Jvbmc=' }), 401);
+      await expectError(
+        await send(gateway, { authorization: '', path: `${probe.path}/none`, method: 'PATCH' }),
+        401,
+      );
+    });
+
+    it('refuses a method that no route takes with 405 and Allow', async () => {
+      const reply = await send(gateway, { method: 'PATCH', body: 'x' });
+      expect(reply.headers.get('allow')).toMatch(/[A-Z]/);
+      await expectError(reply, 405);
+    });
+
+    it('refuses a body over its limit with 413', async () => {
+      const limited = await startGateway({ [name]: withBodyLimit(name) });
+      await expectError(await send(limited, { method: 'POST', body: 'x'.repeat(70_000) }), 413);
+      await limited.stop();
+    });
+
+    it('is told of by /readyz, /metrics and by its operation id', async () => {
+      expect((await send(gateway)).status).toBeLessThan(500);
+      const ready = (await (await fetch(`${gateway.url}/readyz/${name}`)).json()) as { services: object };
+      expect(ready).toEqual({ status: 'ready', services: { [name]: { default: { up: true } } } });
+      const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+      expect(metrics).toMatch(new RegExp(`portico_backend_up\\{service="${name}",[^}]*\\} 1`));
+      expect(metrics).toMatch(new RegExp(`request_duration_seconds_count\\{operation="${name}\\.[a-z]`));
+    });
+
+    it('documents every route', () => {
+      const ids = Object.values(document.paths).flatMap((path) =>
+        Object.values(path).map(({ operationId }) => operationId),
+      );
+      for (const route of service.routes) {
+        expect(route.summary).toMatch(/\.$/);
+        expect(
+          ids.filter((id) => id === route.operationId || id.startsWith(`${route.operationId}.`)),
+        ).not.toEqual([]);
+      }
+    });
+  });
+
+  it('answers 503 with Retry-After within two seconds where its backend is not there, and starts all the same', async () => {
+    const gateway = await startGateway({ [name]: {} }, NOWHERE);
+    const started = performance.now();
+    const reply = await send(gateway);
+    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    await expectError(reply, 503);
+    const ready = await fetch(`${gateway.url}/readyz`);
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toMatchObject({
+      status: 'degraded',
+      services: { [name]: { default: { up: false } } },
+    });
+    expect((await fetch(`${gateway.url}/livez`)).status).toBe(200);
+    await gateway.stop();
+  });
+
+  it('says why its backend is missing', async () => {
+    const gateway = await startGateway({ [name]: { missing: 'no package of that name' } });
+    const reply = await send(gateway);
+    expect(await reply.clone().text()).toContain('no package of that name');
+    await expectError(reply, 503);
+    expect(await (await fetch(`${gateway.url}/readyz`)).text()).toContain('no package of that name');
+    await gateway.stop();
+  });
+
+  it('is not there when it is switched off', async () => {
+    const gateway = await startGateway({ [name]: { enabled: false } });
+    expect((await send(gateway)).status).toBe(404);
+    await gateway.stop();
+  });
+});
+
+/** A section of the configuration whose (only) instance takes at most 64 KiB. */
+function withBodyLimit(name: string): Record<string, unknown> {
+  const lists: Readonly<Record<string, string>> = { kv: 'databases', vector: 'indexes', broker: 'clusters' };
+  const list = lists[name];
+  return list === undefined ? { bodyLimit: 65_536 } : { [list]: [{ bodyLimit: 65_536 }] };
+}
