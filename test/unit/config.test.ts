@@ -1,0 +1,163 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ConfigError, configLeaves, loadConfig } from '../../src/config.js';
+import { keyText } from '../../src/lib/settings-tree.js';
+import { gatewayEnvironment } from '../support/environment.js';
+import { TOKEN_VARIABLES } from '../support/tokens.js';
+
+const ADDRESSES = {
+  PORTICO_REDIS_URL: 'redis://127.0.0.1:6379',
+  PORTICO_DATABASE_URL: 'postgres://user:word@127.0.0.1/db',
+  PORTICO_KAFKA_BROKERS: '127.0.0.1:9092,127.0.0.1:9093',
+  PORTICO_RABBITMQ_URL: 'amqp://user:word@127.0.0.1',
+};
+const COMPLETE = { ...TOKEN_VARIABLES, ...ADDRESSES };
+
+function problemsOf(document: Record<string, unknown>, environment: Record<string, string> = COMPLETE): readonly string[] {
+  try {
+    loadConfig({ document, environment });
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the file config/portico.yaml', () => {
+  const text = readFileSync('config/portico.yaml', 'utf8');
+
+  it('says what holds without it', () => {
+    const fromFile = loadConfig({ file: 'config/portico.yaml', environment: COMPLETE });
+    const without = loadConfig({ environment: COMPLETE });
+    expect(fromFile.config).toEqual(without.config);
+    expect(fromFile.warnings).toEqual([]);
+  });
+
+  it('shows every key, each with a comment', () => {
+    const shown = new Set(keysOf(parse(text)));
+    const leaves = configLeaves();
+    expect(leaves.length).toBeGreaterThan(40);
+    for (const leaf of leaves) {
+      expect(shown).toContain(keyText(leaf.path));
+      expect(leaf.description).not.toBe('');
+    }
+    const lines = text.split('\n');
+    const uncommented = lines.filter((line, i) => /^\s*(- )?\w+: \S/.test(line) && !/ #/.test(line) && !/^\s*#/.test(lines[i - 1] ?? ''));
+    expect(uncommented).toEqual([]);
+  });
+});
+
+function keysOf(value: unknown, path = ''): string[] {
+  if (Array.isArray(value) && typeof value[0] === 'object') return keysOf(value[0], `${path}.#`);
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([key, inner]) => keysOf(inner, path === '' ? key : `${path}.${key}`));
+}
+
+describe('environment variables', () => {
+  it('set every key, by path and by short name, and win over the file', () => {
+    const { config } = loadConfig({
+      document: { http: { port: 1 }, kv: { databases: [{ name: 'a' }] } },
+      environment: {
+        ...COMPLETE,
+        PORTICO_HTTP_PORT: '9000',
+        PORTICO_HTTP_MAX_IN_FLIGHT: '7',
+        PORTICO_LOG_LEVEL: 'debug',
+        PORTICO_KV_DATABASES_1_NAME: 'b',
+        PORTICO_KV_DATABASES_1_PATH: '/kv2',
+        PORTICO_KV_DATABASES_1_URL: 'redis://other',
+        PORTICO_KV_DATABASES_1_TOKEN: 'another-token-of-the-second-database',
+        PORTICO_VECTOR_ENABLED: 'false',
+      },
+    });
+    expect(config.http).toMatchObject({ port: 9000, maxInFlight: 7 });
+    expect(config.log.level).toBe('debug');
+    expect(config.services['kv']).toMatchObject({
+      databases: [
+        { name: 'a', path: '/kv', token: TOKEN_VARIABLES['PORTICO_KV_TOKEN'], url: ADDRESSES.PORTICO_REDIS_URL },
+        { name: 'b', path: '/kv2', url: 'redis://other' },
+      ],
+    });
+    expect(config.services['vector']?.enabled).toBe(false);
+    expect(config.services['broker']).toMatchObject({ clusters: [{ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'] }] });
+  });
+
+  it('count as absent when empty, and warn when they are no key', () => {
+    const { config, warnings } = loadConfig({
+      document: {},
+      environment: { ...COMPLETE, PORTICO_HTTP_PORT: '', PORTICO_KV_TOKN: 'x', PORTICO_URL: 'http://x' },
+    });
+    expect(config.http.port).toBe(8070);
+    expect(warnings).toEqual(['PORTICO_KV_TOKN: no key has this variable; did you mean PORTICO_KV_TOKEN?']);
+  });
+});
+
+describe('wrong configurations', () => {
+  it('name every wrong key at once, with where it stands and why', () => {
+    const problems = problemsOf(
+      { http: { port: 'x', hots: 'y' }, logg: {}, kv: { databases: [{ tokn: 'z', path: 'kv' }] } },
+      { ...COMPLETE, PORTICO_LOG_LEVEL: 'loud' },
+    );
+    expect(problems).toHaveLength(6);
+    expect(problems.join('\n')).toMatch(/configuration: http\.port: .*number/);
+    expect(problems).toContain('configuration: http.hots: unknown key; did you mean host?');
+    expect(problems).toContain('configuration: logg: unknown key; did you mean log?');
+    expect(problems).toContain('configuration: kv.databases[0].tokn: unknown key; did you mean token?');
+    expect(problems.join('\n')).toMatch(/kv\.databases\[0\]\.path: expected a path/);
+    expect(problems.join('\n')).toMatch(/PORTICO_LOG_LEVEL: log\.level: /);
+  });
+
+  it('never show a secret', () => {
+    const problems = problemsOf({ kv: { databases: [{ token: 'has a blank hunter2', url: 'http://user:hunter2@x' }] } }, TOKEN_VARIABLES as Record<string, string>);
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.join('\n')).not.toContain('hunter2');
+  });
+
+  it('miss a token or an address', () => {
+    expect(problemsOf({}, {}).join('\n')).toMatch(/kv\.databases\[0\]\.token: a token is missing/);
+    expect(problemsOf({}, TOKEN_VARIABLES as Record<string, string>).join('\n')).toMatch(/kv: no address for redis/);
+    expect(() => loadConfig({ document: {}, environment: {} }, false)).not.toThrow();
+  });
+
+  it.each(['0.0.0.0', '::', '192.168.1.4', 'portico.example.com'])('have weak tokens where %s is listened on', (host) => {
+    const weak = { ...COMPLETE, PORTICO_KV_TOKEN: 'short', PORTICO_VECTOR_TOKEN: 'a'.repeat(40) };
+    const problems = problemsOf({ http: { host } }, weak);
+    expect(problems).toHaveLength(2);
+    expect(problems.join('\n')).toMatch(/kv\.databases\[0\]\.token: too weak[\s\S]*vector\.indexes\[0\]\.token: too weak/);
+    expect(problems.join('\n')).not.toContain('short');
+    expect(problemsOf({ http: { host } })).toEqual([]);
+    expect(problemsOf({ http: { host: '127.0.0.1' } }, weak)).toEqual([]);
+    expect(problemsOf({ http: { host: '::1' } }, weak)).toEqual([]);
+  });
+
+  it('use a path, a name or a port twice', () => {
+    const second = { token: 'second-token-of-some-length-0123', url: 'redis://other' };
+    expect(problemsOf({ kv: { databases: [{}, { ...second, path: '/vector', port: 8070 }] } })).toEqual([
+      'configuration: kv: two entries have the name default',
+      'configuration: two entries are served at the path /vector',
+      'configuration: two entries use the port 8070',
+    ]);
+  });
+
+  it('are no YAML, no keys, or no file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portico-config-'));
+    const read = (text: string) => {
+      const file = join(folder, 'x.yaml');
+      writeFileSync(file, text);
+      return () => loadConfig({ file, environment: gatewayEnvironment() });
+    };
+    expect(read('http: {port: 1')).toThrow(/x\.yaml: /);
+    expect(read('http:\n  port: 1\n  port: 2')).toThrow(/unique/i);
+    expect(read('- a')).toThrow(/expected keys/);
+    expect(() => loadConfig({ file: join(folder, 'none.yaml'), environment: {} })).toThrow(/none\.yaml: cannot be read \(ENOENT\)/);
+    rmSync(folder, { recursive: true });
+  });
+});
+
+it('is frozen', () => {
+  const { config } = loadConfig({ document: {}, environment: COMPLETE });
+  expect(() => {
+    (config.http as { port: number }).port = 1;
+  }).toThrow(TypeError);
+});
