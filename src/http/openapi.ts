@@ -17,8 +17,16 @@ type Json = { [key: string]: unknown };
 /** The OpenAPI 3.1 document of every route, from the same schemas that check the requests. */
 export function openapiDocument(services: readonly DocumentedService[], version: string): Json {
   const paths: Record<string, Json> = {};
+  const schemas: Record<string, Json> = {};
+  const responses: Record<string, Json> = {};
   for (const service of services) {
+    schemas[`${service.name}.error`] = component(`${service.name}.error`, service.error, 'output');
+    responses[`${service.name}.error`] = jsonContent(
+      refTo('schemas', `${service.name}.error`),
+      'Refused or failed.',
+    );
     for (const route of service.routes) {
+      Object.assign(schemas, routeSchemas(route));
       const path = openapiPath(service.basePath, route.documentedPath ?? route.path);
       for (const method of route.methods) {
         paths[path] = { ...paths[path], [method.toLowerCase()]: operation(service, route, method) };
@@ -41,8 +49,31 @@ export function openapiDocument(services: readonly DocumentedService[], version:
         bearer: { type: 'http', scheme: 'bearer' },
         basic: { type: 'http', scheme: 'basic' },
       },
-      schemas: Object.fromEntries(services.map((s) => [`${s.name}.error`, schemaOf(s.error, 'output')])),
+      schemas,
+      responses,
     },
+  };
+}
+
+function refTo(kind: 'schemas' | 'responses', name: string): Json {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+function jsonContent(schema: Json, description?: string): Json {
+  return {
+    ...(description === undefined ? {} : { description }),
+    content: { 'application/json': { schema } },
+  };
+}
+
+/** Bodies stand once, under the operation's id, however many methods and paths use them. */
+function routeSchemas(route: RouteDescription): Record<string, Json> {
+  const body = route.request?.body;
+  const request = `${route.operationId}.request`;
+  const reply = `${route.operationId}.reply`;
+  return {
+    ...(body === undefined ? {} : { [request]: component(request, body, 'input') }),
+    [reply]: component(reply, route.reply, 'output'),
   };
 }
 
@@ -68,21 +99,13 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     ],
     ...(request.body === undefined || method === 'HEAD'
       ? {}
-      : { requestBody: { content: { 'application/json': { schema: schemaOf(request.body, 'input') } } } }),
+      : { requestBody: jsonContent(refTo('schemas', `${route.operationId}.request`)) }),
     responses: {
-      200: {
-        description: 'Done.',
-        content: { 'application/json': { schema: schemaOf(route.reply, 'output') } },
-      },
-      ...Object.fromEntries([...statuses].sort().map((status) => [status, errorResponse(service.name)])),
+      200: jsonContent(refTo('schemas', `${route.operationId}.reply`), 'Done.'),
+      ...Object.fromEntries(
+        [...statuses].sort().map((status) => [status, refTo('responses', `${service.name}.error`)]),
+      ),
     },
-  };
-}
-
-function errorResponse(service: string): Json {
-  return {
-    description: 'Refused or failed.',
-    content: { 'application/json': { schema: { $ref: `#/components/schemas/${service}.error` } } },
   };
 }
 
@@ -110,6 +133,12 @@ function parameters(place: 'query' | 'header', schema: z.ZodType | undefined): J
     required: required.includes(name),
     schema: property,
   }));
+}
+
+/** A schema under `components.schemas`; what it refers to inside itself is found from the document's root. */
+function component(name: string, schema: z.ZodType, io: 'input' | 'output'): Json {
+  const text = JSON.stringify(schemaOf(schema, io));
+  return JSON.parse(text.replaceAll('"$ref":"#', `"$ref":"#/components/schemas/${name}`)) as Json;
 }
 
 /** JSON Schema of what is sent (`input`) or answered (`output`); what JSON Schema cannot say is shown as anything. */

@@ -52,6 +52,19 @@ it('has every route in config/openapi.json, which is what `npm run openapi` writ
   expect(new Set(ids).size).toBe(ids.length);
 });
 
+it('has no dangling reference in config/openapi.json', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
+    ([, path]) => path as string,
+  );
+  expect(references.length).toBeGreaterThan(50);
+  for (const reference of references) {
+    const found = reference
+      .split('/')
+      .reduce<unknown>((value, step) => (value as Record<string, unknown>)?.[step], document);
+    expect({ reference, found: typeof found }).toEqual({ reference, found: 'object' });
+  }
+});
+
 describe.each(services.map((service) => [service.name, service] as const))('%s', (name, service) => {
   const probe = PROBES[name] as (typeof PROBES)[string];
   const send = (

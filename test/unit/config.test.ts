@@ -15,7 +15,10 @@ const ADDRESSES = {
 };
 const COMPLETE = { ...TOKEN_VARIABLES, ...ADDRESSES };
 
-function problemsOf(document: Record<string, unknown>, environment: Record<string, string> = COMPLETE): readonly string[] {
+function problemsOf(
+  document: Record<string, unknown>,
+  environment: Record<string, string> = COMPLETE,
+): readonly string[] {
   try {
     loadConfig({ document, environment });
   } catch (error) {
@@ -44,7 +47,9 @@ describe('the file config/portico.yaml', () => {
       expect(leaf.description).not.toBe('');
     }
     const lines = text.split('\n');
-    const uncommented = lines.filter((line, i) => /^\s*(- )?\w+: \S/.test(line) && !/ #/.test(line) && !/^\s*#/.test(lines[i - 1] ?? ''));
+    const uncommented = lines.filter(
+      (line, i) => /^\s*(- )?\w+: \S/.test(line) && !/ #/.test(line) && !/^\s*#/.test(lines[i - 1] ?? ''),
+    );
     expect(uncommented).toEqual([]);
   });
 });
@@ -75,12 +80,19 @@ describe('environment variables', () => {
     expect(config.log.level).toBe('debug');
     expect(config.services['kv']).toMatchObject({
       databases: [
-        { name: 'a', path: '/kv', token: TOKEN_VARIABLES['PORTICO_KV_TOKEN'], url: ADDRESSES.PORTICO_REDIS_URL },
+        {
+          name: 'a',
+          path: '/kv',
+          token: TOKEN_VARIABLES['PORTICO_KV_TOKEN'],
+          url: ADDRESSES.PORTICO_REDIS_URL,
+        },
         { name: 'b', path: '/kv2', url: 'redis://other' },
       ],
     });
     expect(config.services['vector']?.enabled).toBe(false);
-    expect(config.services['broker']).toMatchObject({ clusters: [{ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'] }] });
+    expect(config.services['broker']).toMatchObject({
+      clusters: [{ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'] }],
+    });
   });
 
   it('count as absent when empty, and warn when they are no key', () => {
@@ -109,27 +121,37 @@ describe('wrong configurations', () => {
   });
 
   it('never show a secret', () => {
-    const problems = problemsOf({ kv: { databases: [{ token: 'has a blank hunter2', url: 'http://user:hunter2@x' }] } }, TOKEN_VARIABLES as Record<string, string>);
+    const problems = problemsOf(
+      { kv: { databases: [{ token: 'has a blank hunter2', url: 'http://user:hunter2@x' }] } },
+      TOKEN_VARIABLES as Record<string, string>,
+    );
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.join('\n')).not.toContain('hunter2');
   });
 
   it('miss a token or an address', () => {
     expect(problemsOf({}, {}).join('\n')).toMatch(/kv\.databases\[0\]\.token: a token is missing/);
-    expect(problemsOf({}, TOKEN_VARIABLES as Record<string, string>).join('\n')).toMatch(/kv: no address for redis/);
+    expect(problemsOf({}, TOKEN_VARIABLES as Record<string, string>).join('\n')).toMatch(
+      /kv: no address for redis/,
+    );
     expect(() => loadConfig({ document: {}, environment: {} }, false)).not.toThrow();
   });
 
-  it.each(['0.0.0.0', '::', '192.168.1.4', 'portico.example.com'])('have weak tokens where %s is listened on', (host) => {
-    const weak = { ...COMPLETE, PORTICO_KV_TOKEN: 'short', PORTICO_VECTOR_TOKEN: 'a'.repeat(40) };
-    const problems = problemsOf({ http: { host } }, weak);
-    expect(problems).toHaveLength(2);
-    expect(problems.join('\n')).toMatch(/kv\.databases\[0\]\.token: too weak[\s\S]*vector\.indexes\[0\]\.token: too weak/);
-    expect(problems.join('\n')).not.toContain('short');
-    expect(problemsOf({ http: { host } })).toEqual([]);
-    expect(problemsOf({ http: { host: '127.0.0.1' } }, weak)).toEqual([]);
-    expect(problemsOf({ http: { host: '::1' } }, weak)).toEqual([]);
-  });
+  it.each(['0.0.0.0', '::', '192.168.1.4', 'portico.example.com'])(
+    'have weak tokens where %s is listened on',
+    (host) => {
+      const weak = { ...COMPLETE, PORTICO_KV_TOKEN: 'short', PORTICO_VECTOR_TOKEN: 'a'.repeat(40) };
+      const problems = problemsOf({ http: { host } }, weak);
+      expect(problems).toHaveLength(2);
+      expect(problems.join('\n')).toMatch(
+        /kv\.databases\[0\]\.token: too weak[\s\S]*vector\.indexes\[0\]\.token: too weak/,
+      );
+      expect(problems.join('\n')).not.toContain('short');
+      expect(problemsOf({ http: { host } })).toEqual([]);
+      expect(problemsOf({ http: { host: '127.0.0.1' } }, weak)).toEqual([]);
+      expect(problemsOf({ http: { host: '::1' } }, weak)).toEqual([]);
+    },
+  );
 
   it('use a path, a name or a port twice', () => {
     const second = { token: 'second-token-of-some-length-0123', url: 'redis://other' };
@@ -150,7 +172,9 @@ describe('wrong configurations', () => {
     expect(read('http: {port: 1')).toThrow(/x\.yaml: /);
     expect(read('http:\n  port: 1\n  port: 2')).toThrow(/unique/i);
     expect(read('- a')).toThrow(/expected keys/);
-    expect(() => loadConfig({ file: join(folder, 'none.yaml'), environment: {} })).toThrow(/none\.yaml: cannot be read \(ENOENT\)/);
+    expect(() => loadConfig({ file: join(folder, 'none.yaml'), environment: {} })).toThrow(
+      /none\.yaml: cannot be read \(ENOENT\)/,
+    );
     rmSync(folder, { recursive: true });
   });
 });
