@@ -39,7 +39,7 @@ export class HttpCore {
 
   closed(exchange: Exchange, operationId: string, status: number, startedAt: number): void {
     this.open.delete(exchange);
-    this.metrics.observeRequest(operationId, status, (this.now() - startedAt) / 1_000);
+    this.metrics.requests.observe(operationId, status, (this.now() - startedAt) / 1_000);
   }
 
   /** Aborts what is still running; for the end of a stop whose time is up. */

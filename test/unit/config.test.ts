@@ -78,19 +78,19 @@ describe('environment variables', () => {
     });
     expect(config.http).toMatchObject({ port: 9000, maxInFlight: 7 });
     expect(config.log.level).toBe('debug');
-    expect(config.services['kv']).toMatchObject({
+    expect(config.services.kv).toMatchObject({
       databases: [
         {
           name: 'a',
           path: '/kv',
-          token: TOKEN_VARIABLES['PORTICO_KV_TOKEN'],
+          token: TOKEN_VARIABLES.PORTICO_KV_TOKEN,
           url: ADDRESSES.PORTICO_REDIS_URL,
         },
         { name: 'b', path: '/kv2', url: 'redis://other' },
       ],
     });
-    expect(config.services['vector']?.enabled).toBe(false);
-    expect(config.services['broker']).toMatchObject({
+    expect(config.services.vector?.enabled).toBe(false);
+    expect(config.services.broker).toMatchObject({
       clusters: [{ brokers: ['127.0.0.1:9092', '127.0.0.1:9093'] }],
     });
   });

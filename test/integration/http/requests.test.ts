@@ -163,7 +163,21 @@ describe('limits and time', () => {
     });
   });
 
-  it('answers 408 when the body stalls, and a slow one in full', async () => {
+  it('reads a slow body in full', async () => {
+    const client = await RawClient.open(core.port);
+    client.write(
+      `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 4\r\n\r\n`,
+    );
+    // 800 ms in all, twice the time that a silent body is given
+    for (const byte of 'slow') {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      client.write(byte);
+    }
+    expect(await client.until(/"size":4/)).toContain('HTTP/1.1 200');
+    client.end();
+  });
+
+  it('answers 408 when the body stalls', async () => {
     const stalled = await RawClient.open(core.port);
     stalled.write(
       `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 10\r\n\r\n12345`,
