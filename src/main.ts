@@ -8,6 +8,7 @@ import { createGateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
 import { createLogger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
+import { settingsTable } from './settings-table.js';
 
 /** sysexits.h: a configuration error. */
 const EX_CONFIG = 78;
@@ -15,6 +16,7 @@ const EX_CONFIG = 78;
 const USAGE = `portico [run] [--config FILE]   run the gateway (default)
 portico check [--config FILE]   check the configuration; print addresses and backends as JSON
 portico openapi                 print the OpenAPI document
+portico settings                print the table of every configuration key
 `;
 
 const DEFAULT_FILE = fileURLToPath(new URL('../config/portico.yaml', import.meta.url));
@@ -64,6 +66,7 @@ async function main(): Promise<void> {
   if (values.help === true) process.stdout.write(USAGE);
   else if (command === 'run') await run(file);
   else if (command === 'openapi') process.stdout.write(openapi());
+  else if (command === 'settings') process.stdout.write(settingsTable());
   else if (command === 'check') {
     const loaded = loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, false);
     process.stdout.write(`${JSON.stringify(checkReport(loaded.config))}\n`);
