@@ -1,114 +1,80 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './native/backend.mjs';
-import { kafka } from './native/kafka.mjs';
-import { installPackages, missingPackages } from './native/packages.mjs';
-import { postgres } from './native/postgres.mjs';
-import { rabbitmq } from './native/rabbitmq.mjs';
-import { redis } from './native/redis.mjs';
-import { makeFolders, profile } from './profile.mjs';
+import { dockerBackends } from './docker-backends.mjs';
+import { chooseEngine, noteEngine } from './engine.mjs';
+import { withLock } from './lock.mjs';
+import { nativeBackends } from './native/native-backends.mjs';
+import { makeFolders, notePorts, profile } from './profile.mjs';
 import { secretsOf } from './secrets.mjs';
 
-const all = [redis, postgres, kafka, rabbitmq];
-
-/** @typedef {(name: string, line: string) => void} Progress */
-
-function chosen(names = all.map((backend) => backend.name)) {
-  return names.map((name) => {
-    const backend = all.find((one) => one.name === name);
-    if (!backend) throw new Error(`unknown backend '${name}': use ${all.map((one) => one.name).join(', ')}`);
-    return backend;
-  });
-}
-
-/** Installs what the backends need, each step once. Returns the reason by name for those that cannot be had. */
-async function install(p, list, progress) {
-  const failed = new Map();
-  const wanted = new Map();
-  for (const backend of list) wanted.set(backend, await missingPackages(backend, p));
-  const packages = [...new Set([...wanted.values()].flat())];
-  if (packages.length > 0) {
-    await installPackages(packages, (line) => progress('packages', line)).catch((error) => {
-      for (const [backend, names] of wanted) if (names.length > 0) failed.set(backend.name, error.message);
-    });
-  }
-  const rest = list.filter((backend) => !failed.has(backend.name) && backend.installed?.(p) === false);
-  await Promise.all(
-    rest.map(async (backend) => {
-      progress(backend.name, 'installing');
-      try {
-        await backend.install(p, (line) => progress(backend.name, line));
-      } catch (error) {
-        failed.set(backend.name, error.message);
-      }
-    }),
-  );
-  return failed;
-}
+/**
+ * The backends of one profile, however they run.
+ * @typedef {object} BackendSet
+ * @property {(names?: string[], progress?: (name: string, line: string) => void) => Promise<Record<string, StartResult>>} start
+ *   installs what is missing and brings the named ones (default: all) up, in parallel; those that run are left alone
+ * @property {(names?: string[]) => Promise<Record<string, string>>} stop
+ * @property {(name: string) => Promise<void>} kill SIGKILL for all of its processes; returns when they are gone
+ * @property {(name: string) => Promise<void>} pause connections stay open, nothing answers
+ * @property {(name: string) => Promise<void>} resume
+ * @property {() => Promise<Record<string, {running: boolean, paused: boolean, ready: boolean, pid?: number}>>} status
+ * @property {() => Promise<void>} reset forgets all data; for when none runs
+ * @property {(names?: string[]) => Record<string, string>} urls the addresses, as the gateway's variables
+ *
+ * @typedef {{state: 'running' | 'started' | 'failed', reason?: string, ms: number}} StartResult
+ */
 
 /**
- * The four backends of a profile.
  * @param {string} name `dev` or `test`
+ * @returns {Promise<BackendSet & {profile: import('./profile.mjs').Profile, secrets: Record<string, string>, engine: string}>}
  */
-export function backends(name) {
+export async function backends(name) {
   const p = profile(name);
   makeFolders(p);
   const context = { p, secrets: secretsOf(p) };
-  return {
-    /**
-     * Installs what is missing and brings the named backends up, in parallel.
-     * @param {string[]} [names] default: all four
-     * @param {Progress} [progress]
-     * @returns {Promise<Record<string, {state: 'running' | 'started' | 'failed', reason?: string, ms: number}>>}
-     */
-    async start(names, progress = () => undefined) {
-      const list = chosen(names);
-      const failed = await install(p, list, progress);
-      const rows = list.map(async (backend) => {
-        const begin = Date.now();
-        const reason = failed.get(backend.name);
-        if (reason !== undefined) return [backend.name, { state: 'failed', reason, ms: 0 }];
-        try {
-          const state = await startBackend(context, backend);
-          progress(
-            backend.name,
-            state === 'running' ? 'runs already' : `ready after ${Date.now() - begin} ms`,
-          );
-          return [backend.name, { state, ms: Date.now() - begin }];
-        } catch (error) {
-          return [backend.name, { state: 'failed', reason: error.message, ms: Date.now() - begin }];
-        }
-      });
-      return Object.fromEntries(await Promise.all(rows));
-    },
-
-    /** @param {string[]} [names] */
-    async stop(names) {
-      const rows = chosen(names).map(async (backend) => [backend.name, await stopBackend(context, backend)]);
-      return Object.fromEntries(await Promise.all(rows));
-    },
-
-    /** SIGKILL for the backend and its children; returns when they are gone. */
-    kill: (one) => killBackend(context, chosen([one])[0]),
-    /** SIGSTOP: connections stay open, nothing answers. */
-    pause: (one) => pauseBackend(context, chosen([one])[0], 'SIGSTOP'),
-    resume: (one) => pauseBackend(context, chosen([one])[0], 'SIGCONT'),
-
-    /** Whether each runs, is paused, and answers a handshake. */
-    async status() {
-      const rows = all.map(async (backend) => [backend.name, await backendStatus(context, backend)]);
-      return Object.fromEntries(await Promise.all(rows));
-    },
-
-    /** The addresses, as the gateway's environment variables. */
-    urls: (names) => Object.assign({}, ...chosen(names).map((backend) => backend.urls(context))),
-    secrets: context.secrets,
-    profile: p,
+  const engine = await chooseEngine(p);
+  const set = engine === 'docker' ? dockerBackends(context) : nativeBackends(context);
+  const start = (names, progress) => {
+    notePorts(p);
+    noteEngine(p, engine);
+    return set.start(names, progress);
   };
+  return { ...set, start, profile: p, secrets: context.secrets, engine };
 }
 
-const usage =
-  'use: node compose/backends.mjs start|stop|kill|pause|resume|status|env [--profile dev|test] [name ...]';
+const usage = `node compose/backends.mjs ACTION [--profile dev|test] [NAME ...]
+  start    bring them up (default: all four)    stop    end them
+  kill     SIGKILL                              status  what runs and answers, as JSON
+  pause    SIGSTOP                              resume  SIGCONT
+  env      their addresses, as NAME=value lines`;
+
+/** Actions that change what runs wait for each other. */
+const lockOf = (set) => join(set.profile.run, 'lock');
+
+const actions = {
+  async start(set, names) {
+    const progress = (name, line) => console.error(`${name}: ${line}`);
+    const result = await withLock(lockOf(set), () => set.start(names, progress));
+    console.log(JSON.stringify(result, null, 2));
+    return Object.values(result).some((row) => row.state === 'failed') ? 1 : 0;
+  },
+  async stop(set, names) {
+    console.log(JSON.stringify(await withLock(lockOf(set), () => set.stop(names))));
+  },
+  async status(set) {
+    console.log(JSON.stringify(await set.status(), null, 2));
+  },
+  async env(set, names) {
+    for (const [key, value] of Object.entries(set.urls(names))) console.log(`${key}=${value}`);
+  },
+};
+
+for (const action of ['kill', 'pause', 'resume']) {
+  actions[action] = async (set, names) => {
+    if (names === undefined) throw new Error(`name the backend to ${action}`);
+    for (const name of names) await set[action](name);
+  };
+}
 
 async function main(argv) {
   const { values, positionals } = parseArgs({
@@ -117,19 +83,11 @@ async function main(argv) {
     options: { profile: { type: 'string', default: 'dev' } },
   });
   const [action = '', ...names] = positionals;
-  const set = backends(values.profile);
-  const some = names.length > 0 ? names : undefined;
-  if (action === 'start') {
-    const result = await set.start(some, (name, line) => console.error(`${name}: ${line}`));
-    console.log(JSON.stringify(result, null, 2));
-    if (Object.values(result).some((row) => row.state === 'failed')) process.exitCode = 1;
-  } else if (action === 'stop') console.log(JSON.stringify(await set.stop(some)));
-  else if (action === 'status') console.log(JSON.stringify(await set.status(), null, 2));
-  else if (action === 'env')
-    for (const [key, value] of Object.entries(set.urls(some))) console.log(`${key}=${value}`);
-  else if (['kill', 'pause', 'resume'].includes(action) && names.length > 0)
-    for (const name of names) await set[action](name);
-  else throw new Error(usage);
+  if (!Object.hasOwn(actions, action)) throw new Error(usage);
+  process.exitCode = await actions[action](
+    await backends(values.profile),
+    names.length > 0 ? names : undefined,
+  );
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -10,7 +10,7 @@ const logLimitBytes = 10 * 1024 * 1024;
 const pollMs = 50;
 
 /** The variable by which a process of ours is known again when its pid file is lost. */
-export const tagName = 'PORTICO_STARTED_AS';
+export const tagName = 'STARTED_BY_PORTICO_AS';
 
 /** @param {string} pidFile */
 function tagOf(pidFile) {
@@ -51,8 +51,18 @@ function openLog(file) {
 }
 
 /**
+ * What a backend gets of this environment. The rest is not its business: tokens, npm's own variables, and the mark
+ * of a test run, which would make a backend that a test starts again look like a forgotten process.
+ */
+function plainEnvironment() {
+  const names = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'JAVA_HOME'];
+  return Object.fromEntries(names.map((name) => [name, process.env[name]]));
+}
+
+/**
  * Starts a program that outlives this one: a session of its own, output to a log, a pid file.
  * @param {{file: string, args: string[], env?: Record<string, string | undefined>, cwd?: string, log: string, pidFile: string}} spec
+ *   without `env` it gets only what programs usually need of the environment; with `env`, that on top
  * @returns {Promise<ProcessId>}
  * @throws {Error} when the program cannot be executed or ends before its pid file is written
  */
@@ -61,7 +71,7 @@ export async function launch(spec) {
   try {
     const child = spawn(spec.file, spec.args, {
       cwd: spec.cwd,
-      env: { ...process.env, ...spec.env, [tagName]: spec.pidFile },
+      env: { ...plainEnvironment(), ...spec.env, [tagName]: spec.pidFile },
       detached: true,
       stdio: ['ignore', log, log],
     });

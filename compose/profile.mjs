@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readPidFile } from './processes.mjs';
 
 /**
  * Where one profile keeps its state, and the loopback ports that it owns.
@@ -48,20 +49,43 @@ function portsFrom(base, gateway) {
   };
 }
 
+/** Whether any process of a profile is up. */
+function anythingRuns(run) {
+  const files = existsSync(run) ? readdirSync(run).filter((file) => file.endsWith('.pid')) : [];
+  return files.some((file) => readPidFile(join(run, file)) !== undefined);
+}
+
+const portNote = (run) => join(run, 'port-base');
+
 /**
- * The block of ports: what a running profile wrote down, else the environment, else the default.
- * `npm stop` must find the ports of the start before it even if the environment has changed since.
+ * The block of ports: that of what runs, else the environment's, else what the last start used, else the default.
+ * A stop, or a second start from another shell, must find the first one's backends.
  */
 function portBase(name, run) {
-  const noted = join(run, 'port-base');
-  if (existsSync(noted)) return Number(readFileSync(noted, 'utf8'));
+  const noted = existsSync(portNote(run)) ? Number(readFileSync(portNote(run), 'utf8')) : undefined;
+  if (noted !== undefined && anythingRuns(run)) return noted;
   const text = process.env.PORTICO_PORT_BASE;
-  if (text === undefined || text === '') return portBases[name];
+  if (text === undefined || text === '') return noted ?? portBases[name];
   const base = Number(text);
-  if (!Number.isInteger(base) || base < 1024 || base > 65_000) {
-    throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 65000, not '${text}'`);
+  if (!Number.isInteger(base) || base < 1024 || base > 64_000) {
+    throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 64000, not '${text}'`);
   }
   return name === 'dev' ? base : base + 1000;
+}
+
+/** The same profile on another block of ports. */
+export function withPortBase(p, base) {
+  return { ...p, ports: portsFrom(base, p.ports.gateway) };
+}
+
+/** Writes down which ports are in use from now on. */
+export function notePorts(p) {
+  writeFileSync(portNote(p.run), String(p.ports.redis - 1));
+}
+
+/** Forgets them; for when nothing runs any more. */
+export function forgetPorts(p) {
+  rmSync(portNote(p.run), { force: true });
 }
 
 /**

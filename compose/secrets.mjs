@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeFolders, profile } from './profile.mjs';
 
 /** 32 random bytes are 43 characters of base64url: no character that a URL, an ini file or SQL would have to escape. */
 const secret = (prefix = '') => prefix + randomBytes(32).toString('base64url');
@@ -60,4 +62,12 @@ export function secretsOf(p) {
     );
   }
   return known;
+}
+
+// For those who run compose.yaml by hand.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const p = profile('dev');
+  makeFolders(p);
+  secretsOf(p);
+  console.log(join(p.dir, 'secrets.env'));
 }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listenerOf, readProcess } from '../process-table.mjs';
+import { throwIfInterrupted } from '../interruption.mjs';
+import { demandFree } from '../ports.mjs';
+import { readProcess } from '../process-table.mjs';
 import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '../processes.mjs';
 
 /**
@@ -26,7 +27,6 @@ import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '
  */
 
 const startLimitMs = 90_000;
-/** What a backend that runs already may take to answer before it counts as still starting. */
 const pollMs = 100;
 
 const pidFileOf = (p, name) => join(p.run, `${name}.pid`);
@@ -35,25 +35,10 @@ const companions = { rabbitmq: ['rabbitmq-epmd'] };
 const pidFilesOf = (p, backend) =>
   [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
 
-function portIsFree(port) {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.once('error', () => resolve(false));
-    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(true)));
-  });
-}
-
-/** @throws {Error} that names the port, who has it, and the way out */
+/** @throws {Error} that names the taken port, who has it, and the way out */
 async function demandFreePorts(p, backend) {
-  for (const name of backend.ports) {
-    const port = p.ports[name];
-    if (await portIsFree(port)) continue;
-    const holder = listenerOf(port) ?? 'another program';
-    throw new Error(
-      `port ${port}, which is for ${backend.name}, is taken by ${holder}. ` +
-        'End that program, or set PORTICO_PORT_BASE to a free block of ports (the default is 18070)',
-    );
-  }
+  const remedy = 'set PORTICO_PORT_BASE to a free block of ports (the default is 18070)';
+  for (const name of backend.ports) await demandFree(p.ports[name], backend.name, remedy);
 }
 
 /** The end of a backend's log, which is the best reason for a failed start. */
@@ -72,6 +57,7 @@ function lastWords(p, name) {
 async function waitReady(context, backend, limitMs) {
   const deadline = Date.now() + limitMs;
   for (;;) {
+    throwIfInterrupted();
     try {
       await backend.prepare?.(context);
       return await backend.ready(context);

@@ -69,6 +69,7 @@ export async function installPackages(names, progress) {
     runProgram('apt-get', ['install', '-y', '-q', '--no-install-recommends', ...all], {
       env: { DEBIAN_FRONTEND: 'noninteractive' },
       timeoutMs: 600_000,
+      mayInterrupt: false,
       onLine,
     }),
   );

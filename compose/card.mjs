@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import { stateDir } from './profile.mjs';
+import { writePrivateFile } from './secrets.mjs';
+
+/** The variables of each service that a client needs beside its URL. */
+const credentials = {
+  kv: ['PORTICO_KV_TOKEN', 'PORTICO_KV_READONLY_TOKEN'],
+  vector: ['PORTICO_VECTOR_TOKEN'],
+  broker: ['PORTICO_BROKER_USERNAME', 'PORTICO_BROKER_PASSWORD'],
+  queue: ['PORTICO_QUEUE_TOKEN', 'PORTICO_QUEUE_CURRENT_SIGNING_KEY', 'PORTICO_QUEUE_NEXT_SIGNING_KEY'],
+};
+
+const addresses = [
+  'PORTICO_REDIS_URL',
+  'PORTICO_DATABASE_URL',
+  'PORTICO_KAFKA_BROKERS',
+  'PORTICO_RABBITMQ_URL',
+];
+
+/**
+ * What a client needs, as pairs of variable and value.
+ * @param {import('./gateway.mjs').Check} report
+ * @param {Record<string, string | undefined>} env the gateway's
+ */
+function connection(report, env) {
+  const pairs = [['PORTICO_URL', report.url]];
+  for (const service of report.services) {
+    pairs.push([`PORTICO_${service.toUpperCase()}_URL`, report.urls[service]]);
+    for (const name of credentials[service] ?? []) pairs.push([name, env[name]]);
+  }
+  for (const name of addresses) pairs.push([name, env[name]]);
+  return pairs.filter(([, value]) => value);
+}
+
+/**
+ * Writes `.portico/connection.env`, readable by the owner alone.
+ * @returns {string} its path
+ */
+export function writeConnection(p, report, env) {
+  const file = join(p.dir, 'connection.env');
+  const lines = connection(report, env).map(([name, value]) => `${name}=${value}`);
+  writePrivateFile(
+    file,
+    `# Written by npm start. Use it in a shell: set -a; . ${file}; set +a\n${lines.join('\n')}\n`,
+  );
+  return file;
+}
+
+function serviceLines(report, env, service) {
+  const lines = [`  ${service.padEnd(8)}${report.urls[service]}`];
+  for (const name of credentials[service] ?? []) {
+    const label = name.replace(`PORTICO_${service.toUpperCase()}_`, '').toLowerCase().replaceAll('_', ' ');
+    lines.push(`          ${label.padEnd(20)}${env[name] ?? 'as the configuration file says'}`);
+  }
+  const missing = env[`PORTICO_${service.toUpperCase()}_MISSING`];
+  if (missing) lines.push(`          NOT AVAILABLE: ${missing}`);
+  return lines;
+}
+
+/**
+ * What is printed when all is up.
+ * @param {import('./gateway.mjs').Check} report
+ * @param {Record<string, string | undefined>} env the gateway's
+ * @param {{file: string, down: string[], logs: string}} about
+ */
+export function card(report, env, { file, down, logs }) {
+  const where = addresses
+    .filter((name) => env[name])
+    .map(
+      (name) =>
+        `${name.replace(/PORTICO_|_URL|_BROKERS/g, '').toLowerCase()} ${env[name].replace(/^.*@/, '')}`,
+    );
+  return [
+    '',
+    `Portico: ${report.url}`,
+    '',
+    ...report.services.flatMap((service) => serviceLines(report, env, service)),
+    '',
+    `  backends        ${where.join(', ') || 'none'}`,
+    ...down.map((line) => `  NOT UP YET      ${line}`),
+    `  all of this     ${file.replace(`${join(stateDir, '..')}/`, '')}   (set -a; . ${file}; set +a)`,
+    `  logs            ${logs}`,
+    '',
+  ].join('\n');
+}

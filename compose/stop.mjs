@@ -1,0 +1,44 @@
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { backends } from './backends.mjs';
+import { forgetEngine } from './engine.mjs';
+import { stopGateway } from './gateway.mjs';
+import { withLock } from './lock.mjs';
+import { readPidFile, signalAll, waitGone } from './processes.mjs';
+import { forgetPorts, profile } from './profile.mjs';
+import { createProgress } from './progress.mjs';
+
+/** A launcher in the foreground stops what it started by itself: gateway 25 s, the slowest backend 25 s. */
+const launcherLimitMs = 60_000;
+
+async function stopLauncher(p, say) {
+  const launcher = readPidFile(join(p.run, 'launcher.pid'));
+  if (!launcher) return;
+  say('launcher', `asking process ${launcher.pid} to stop`);
+  signalAll([launcher], 'SIGTERM');
+  if (!(await waitGone([launcher], launcherLimitMs))) signalAll([launcher], 'SIGKILL');
+}
+
+async function main() {
+  const say = createProgress();
+  if (!existsSync(profile('dev').run)) return console.log('Nothing runs.');
+  const set = await backends('dev');
+  const p = set.profile;
+  await stopLauncher(p, say);
+  const outcomes = await withLock(join(p.run, 'lock'), async () => {
+    const gateway = await stopGateway(p);
+    return { gateway, ...(await set.stop()) };
+  });
+  rmSync(join(p.run, 'launcher.pid'), { force: true });
+  rmSync(join(p.dir, 'connection.env'), { force: true });
+  forgetEngine(p);
+  forgetPorts(p);
+  const ended = Object.entries(outcomes).filter(([, outcome]) => outcome !== 'absent');
+  for (const [name, outcome] of ended) say(name, outcome);
+  console.log(ended.length > 0 ? 'Stopped.' : 'Nothing ran.');
+}
+
+main().catch((error) => {
+  console.error(`npm stop failed: ${error.message}`);
+  process.exitCode = 1;
+});
