@@ -16,7 +16,7 @@ import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
  * @property {string[]} services
  * @property {Record<string, string>} urls
  * @property {Record<string, 'needed' | 'given' | 'unused'>} backends
- * @property {string[]} [secrets] variables whose key the configuration file sets already
+ * @property {string[]} set variables whose key the configuration has a value for already
  */
 
 const main = join(root, 'dist/main.js');
@@ -72,7 +72,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   const inherited = inheritedEnvironment();
   const env = { ...inherited };
   const offer = (name, value) => {
-    if (!inherited[name] && !report.secrets?.includes(name)) env[name] = value;
+    if (!inherited[name] && !report.set.includes(name)) env[name] = value;
   };
   for (const name of gatewaySecrets) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);

@@ -1,4 +1,4 @@
-import { type Config, enabledServices } from './config.js';
+import { type Config, configLeaves, enabledServices } from './config.js';
 import type { BackendName } from './services/service.js';
 
 /** What the start scripts ask of a configuration before there is a gateway. */
@@ -9,6 +9,20 @@ export interface CheckReport {
   readonly urls: Readonly<Record<string, string>>;
   /** `needed`: used, and no address is configured. */
   readonly backends: Readonly<Record<BackendName, 'needed' | 'given' | 'unused'>>;
+  /**
+   * Short variables whose key has a value already. The start scripts must not set them: a variable wins over the file,
+   * so a token of theirs would replace the user's own.
+   */
+  readonly set: readonly string[];
+}
+
+function setVariables(config: Config): string[] {
+  return configLeaves().flatMap(({ path, env }) => {
+    if (env === undefined) return [];
+    let value: unknown = { ...config, ...config.services };
+    for (const step of path) value = (value as Record<string, unknown> | null)?.[step === '#' ? '0' : step];
+    return value === undefined || value === null ? [] : [env];
+  });
 }
 
 export function checkReport(config: Config): CheckReport {
@@ -36,5 +50,6 @@ export function checkReport(config: Config): CheckReport {
     services: enabled.map(({ service }) => service.name),
     urls: Object.fromEntries(urls),
     backends,
+    set: setVariables(config),
   };
 }
