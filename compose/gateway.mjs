@@ -77,7 +77,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   for (const name of gatewaySecrets) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);
   for (const [backend, reason] of Object.entries(failed)) {
-    const line = `${backend}: ${reason}`.replace(/\s+/g, ' ').slice(0, 480);
+    const line = reason.replace(/\s+/g, ' ').slice(0, 480);
     for (const service of dependents[backend]) env[`PORTICO_${service}_MISSING`] ??= line;
   }
   return env;

@@ -10,6 +10,18 @@ import { hasProgram, runProgram } from '../run-program.mjs';
  * @property {string[]} prefix what is put before the program and its arguments
  */
 
+/**
+ * Options of setpriv: one capability survives the change of user and the exec, all others are gone for good. Without
+ * no_setuid_fixup access(2), by which Postgres looks at its own programs, would ignore it for any user but root.
+ */
+function keeping(capability) {
+  const caps = ['inh-caps', 'ambient-caps', 'bounding-set'].map((set) => `--${set}=-all,+${capability}`);
+  return [...caps, '--securebits=+no_setuid_fixup'];
+}
+
+/** The weaker one first; Docker's default set has only the second. */
+const passes = [[], keeping('dac_read_search'), keeping('dac_override')];
+
 /** The entry of a user in /etc/passwd. */
 function userEntry(name) {
   const line = readFileSync('/etc/passwd', 'utf8')
@@ -24,9 +36,10 @@ function userEntry(name) {
  * The invoking user, or, for root, the system's `postgres` or `nobody`.
  *
  * A checkout may lie below a folder that this user cannot pass (/root, a private temporary folder). Only then
- * the program keeps the one capability that lets it pass: reading, not writing, regardless of permissions.
+ * the program keeps a capability that lets it pass.
  * @param {string} dir the folder that must be within reach
  * @returns {Promise<Runner>}
+ * @throws {Error} when no such user exists, or it cannot be let through
  */
 export async function runnerFor(dir) {
   const self = { uid: process.getuid(), gid: process.getgid() };
@@ -35,13 +48,17 @@ export async function runnerFor(dir) {
   if (!user) throw new Error('neither a user postgres nor nobody exists to run Postgres as');
   if (!(await hasProgram('setpriv'))) throw new Error('setpriv (package util-linux) is missing');
   const drop = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
-  const reaches = await runProgram(drop[0], [...drop.slice(1), 'test', '-x', dir]).then(
-    () => true,
-    () => false,
+  for (const pass of passes) {
+    const command = [...drop, ...pass];
+    const reaches = await runProgram(command[0], [...command.slice(1), 'test', '-x', dir]).then(
+      () => true,
+      () => false,
+    );
+    if (reaches) return { ...user, prefix: command };
+  }
+  throw new Error(
+    `Postgres does not run as root, and the user it would run as cannot pass the folders above ${dir}`,
   );
-  if (reaches) return { ...user, prefix: drop };
-  const keep = ['--inh-caps=+dac_read_search', '--ambient-caps=+dac_read_search'];
-  return { ...user, prefix: [...drop, ...keep] };
 }
 
 /** Gives a folder and all in it to a user; symbolic links are not followed. */
