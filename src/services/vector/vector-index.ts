@@ -102,7 +102,7 @@ export class VectorIndex {
     const { maxMetadataBytes, maxDataBytes } = this.settings;
     const vectors = records.map(({ vector }, i) => {
       if (vector === null || vector === undefined)
-        throw new HttpError('unprocessable', `${i}.vector: every record of this index needs a vector`);
+        throw new HttpError('unprocessable', `body.${i}.vector: every record of this index needs a vector`);
       return vector;
     });
     const metadata = records.map((record, i) =>
