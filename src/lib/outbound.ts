@@ -1,0 +1,209 @@
+import { type LookupAddress, lookup } from 'node:dns';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, buildConnector, errors, request } from 'undici';
+import type { AddressGuard } from './address-guard.js';
+
+export interface OutboundRequest {
+  /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
+  readonly url: URL;
+  readonly method: string;
+  /** Names in any case; hop-by-hop ones must not be among them (see `isTransportHeader`). */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** For the whole exchange, from the look-up of the name to the last byte. */
+  readonly timeoutMs: number;
+  /** Response bytes that are kept; the rest is not read. */
+  readonly maxBodyBytes: number;
+  /** Ends the exchange early. */
+  readonly signal: AbortSignal;
+}
+
+export interface OutboundResponse {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string[]>>;
+  readonly body: Buffer;
+  /** The response was longer than `maxBodyBytes`. */
+  readonly truncated: boolean;
+}
+
+/** Why no response came. `message` names no credential and may be shown to the sender. */
+export class OutboundError extends Error {
+  constructor(
+    readonly reason: 'blocked' | 'timeout' | 'aborted' | 'network',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'OutboundError';
+  }
+}
+
+/** Longest time for TCP and TLS to a destination, in ms. */
+const CONNECT_MS = 10_000;
+
+/**
+ * A pooled, keep-alive HTTP client for destinations named by others: it connects only to addresses that `guard` passes,
+ * checked on the very address that is connected to (so a name that changes between two look-ups gains nothing), and
+ * follows no redirect.
+ */
+export class Outbound {
+  private readonly agent: Agent;
+
+  constructor(private readonly guard: AddressGuard) {
+    // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
+    this.agent = new Agent({ connect: this.connector(), headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
+  }
+
+  /** @throws OutboundError when no complete response head came */
+  async send(outgoing: OutboundRequest): Promise<OutboundResponse> {
+    const timeout = AbortSignal.timeout(outgoing.timeoutMs);
+    const signal = AbortSignal.any([timeout, outgoing.signal]);
+    try {
+      const response = await request(withoutCredentials(outgoing.url), {
+        dispatcher: this.agent,
+        method: outgoing.method as 'POST',
+        headers: withCredentials(outgoing),
+        body: outgoing.body.length === 0 ? null : outgoing.body,
+        signal,
+      });
+      const { body, truncated } = await readUpTo(response.body, outgoing.maxBodyBytes);
+      return { status: response.statusCode, headers: listsOf(response.headers), body, truncated };
+    } catch (error) {
+      throw translate(error, outgoing, timeout);
+    }
+  }
+
+  /** Cuts what is still open. */
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private connector(): buildConnector.connector {
+    const connect = buildConnector({ timeout: CONNECT_MS, lookup: guardedLookup(this.guard) });
+    return (options, callback) => {
+      // `lookup` is not asked about IP literals (undici 7.30), so they are judged here
+      const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
+      if (refusal === undefined) connect(options, callback);
+      else callback(new OutboundError('blocked', refusal), null);
+    };
+  }
+}
+
+/**
+ * Headers that belong to one connection or are computed by the client: undici throws on most of them and would let
+ * `Host` be forged. `name` in lower case.
+ */
+export function isTransportHeader(name: string): boolean {
+  return TRANSPORT_HEADERS.has(name) || name.startsWith('proxy-');
+}
+
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** `dns.lookup` that hands on only addresses which the guard passes, and fails when none is left. */
+function guardedLookup(guard: AddressGuard): LookupFunction {
+  return (hostname, options, callback) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) {
+        callback(error, []);
+        return;
+      }
+      const judged = addresses.map((entry) => ({
+        entry,
+        refusal: guard.judgeAddress(entry.address, hostname),
+      }));
+      const passed: LookupAddress[] = judged.flatMap(({ entry, refusal }) =>
+        refusal === undefined ? [entry] : [],
+      );
+      const [first] = passed;
+      if (first === undefined)
+        callback(new OutboundError('blocked', judged[0]?.refusal ?? 'the name has no address'), []);
+      else if (options.all === true) callback(null, passed);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function withoutCredentials(url: URL): URL {
+  if (url.username === '' && url.password === '') return url;
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  return bare;
+}
+
+function withCredentials({ url, headers }: OutboundRequest): Record<string, string> {
+  if (url.username === '' && url.password === '') return { ...headers };
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return { ...headers };
+  const pair = `${decoded(url.username)}:${decoded(url.password)}`;
+  return { ...headers, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function readUpTo(
+  stream: AsyncIterable<Buffer> & { destroy(): unknown },
+  limit: number,
+): Promise<{ body: Buffer; truncated: boolean }> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    const room = limit - size;
+    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
+    size += chunk.length;
+    // leaving the loop destroys the stream and with it the connection: the rest is never read
+    if (size > limit) return { body: Buffer.concat(chunks), truncated: true };
+  }
+  return { body: Buffer.concat(chunks), truncated: false };
+}
+
+function listsOf(headers: Record<string, string | string[] | undefined>): Record<string, string[]> {
+  const lists: Record<string, string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) lists[name] = Array.isArray(value) ? value : [value];
+  }
+  return lists;
+}
+
+function translate(
+  error: unknown,
+  { timeoutMs, signal }: OutboundRequest,
+  timeout: AbortSignal,
+): OutboundError {
+  if (error instanceof OutboundError) return error;
+  if (signal.aborted) return new OutboundError('aborted', 'the attempt was interrupted', { cause: error });
+  if (timeout.aborted || error instanceof errors.ConnectTimeoutError)
+    return new OutboundError(
+      'timeout',
+      `no complete response within ${Math.min(timeoutMs, timeout.aborted ? timeoutMs : CONNECT_MS)} ms`,
+      { cause: error },
+    );
+  return new OutboundError('network', describe(error), { cause: error });
+}
+
+/** A connection to several addresses fails with one error that holds the others. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  const code = (error as { code?: unknown }).code;
+  const message = error instanceof Error ? error.message : String(error);
+  return typeof code === 'string' && !message.includes(code)
+    ? `${message} (${code})`
+    : message || 'the request failed';
+}

@@ -1,0 +1,66 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { HttpError } from '../../http/errors.js';
+import type { HeaderPrefix } from './message.js';
+
+const PREFIXES = ['upstash-', 'service-'] as const;
+
+/** What Portico or the hosted service itself adds to a delivery, and what SDKs tell about themselves: no instructions. */
+const NO_INSTRUCTION = /^(telemetry-.*|message-id|retried|signature|caller-ip|region)$/;
+
+interface Control {
+  /** The whole name, as the sender gave it. */
+  readonly sentAs: string;
+  readonly value: string;
+}
+
+/** The instructions that came with a publish (`Upstash-*` and `Service-*`), by their name without prefix in lower case. */
+export class Controls {
+  private readonly controls = new Map<string, Control>();
+  private readonly seen = new Set<string>();
+
+  /** A header wins over the query key of the same name, `Service-` over `Upstash-` (the contract's own name). */
+  constructor(headers: IncomingHttpHeaders, query: ReadonlyMap<string, string>) {
+    for (const prefix of PREFIXES) {
+      for (const [name, value] of query) this.take(prefix, name, value);
+    }
+    for (const prefix of PREFIXES) {
+      for (const name in headers) {
+        const value = headers[name];
+        if (value !== undefined) this.take(prefix, name, Array.isArray(value) ? value.join(', ') : value);
+      }
+    }
+  }
+
+  /** Under which prefix they came; `undefined` when there was none at all. */
+  get prefix(): HeaderPrefix | undefined {
+    if (this.seen.has('upstash-')) return 'Upstash';
+    return this.seen.has('service-') ? 'Service' : undefined;
+  }
+
+  get names(): Iterable<string> {
+    return this.controls.keys();
+  }
+
+  get(name: string): string | undefined {
+    return this.controls.get(name)?.value;
+  }
+
+  /** Names that start with `start`, cut off, and their values. */
+  *below(start: string): Generator<readonly [name: string, value: string]> {
+    for (const [name, { value }] of this.controls) {
+      if (name.startsWith(start)) yield [name.slice(start.length), value];
+    }
+  }
+
+  /** A 400 that names the header (or query key) as it was sent. */
+  refusal(name: string, reason: string): HttpError {
+    return new HttpError('invalid_request', `${this.controls.get(name)?.sentAs ?? name}: ${reason}`);
+  }
+
+  private take(prefix: (typeof PREFIXES)[number], name: string, value: string): void {
+    if (!name.startsWith(prefix)) return;
+    this.seen.add(prefix);
+    const bare = name.slice(prefix.length);
+    if (!NO_INSTRUCTION.test(bare)) this.controls.set(bare, { sentAs: name, value });
+  }
+}

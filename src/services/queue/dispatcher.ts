@@ -1,0 +1,154 @@
+import { backoffDelay } from '../../lib/backoff.js';
+import type { Logger } from '../../lib/logger.js';
+import { classifyDatabaseError } from '../../lib/postgres.js';
+import type { Channel, ConsumeMessage } from './client.js';
+import { decodeToken, type Token } from './message.js';
+import type { TopologyNames } from './topology.js';
+
+export interface DispatcherOptions {
+  readonly names: TopologyNames;
+  /** Tokens worked on at once. */
+  readonly concurrency: number;
+  readonly process: (token: Token, signal: AbortSignal) => Promise<void>;
+  /** Rejects while messages cannot be claimed. */
+  readonly checkStore: () => Promise<void>;
+  readonly log: Logger;
+}
+
+/**
+ * Takes tokens from the work queue and has them processed, a bounded number at once. A token is acknowledged when
+ * processing resolves and goes back to RabbitMQ when it rejects. While the store is away it takes none.
+ */
+export class Dispatcher {
+  private channel: Channel | undefined;
+  private consumerTag: string | undefined;
+  private readonly inFlight = new Set<Promise<void>>();
+  private readonly aborter = new AbortController();
+  private stopping = false;
+  private storeDown = false;
+  private endPause: (() => void) | undefined;
+
+  constructor(private readonly options: DispatcherOptions) {}
+
+  /** To be called with each new channel, after the topology was declared. */
+  async attach(channel: Channel): Promise<void> {
+    const { names, concurrency, log } = this.options;
+    await channel.prefetch(concurrency);
+    await channel.consume(names.unrouted, (message) => {
+      if (message === null) return;
+      log.warn({ key: message.fields.routingKey }, 'queue: a token had no queue to go to');
+      channel.ack(message);
+    });
+    this.channel = channel;
+    if (!this.storeDown) await this.consume(channel);
+  }
+
+  /** To be called when the channel is lost. What is in flight ends; its tokens come again and are found out of date. */
+  detach(): void {
+    this.channel = undefined;
+    this.consumerTag = undefined;
+  }
+
+  /** Takes no more tokens, lets attempts end for `graceMs`, interrupts the rest, whose tokens go back. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping = true;
+    this.endPause?.();
+    await this.cancel();
+    const interrupt = setTimeout(() => this.aborter.abort(), graceMs);
+    while (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
+    clearTimeout(interrupt);
+  }
+
+  private async consume(channel: Channel): Promise<void> {
+    if (this.stopping) return;
+    const { consumerTag } = await channel.consume(this.options.names.work, (message) => {
+      // RabbitMQ ended the consumer (queue deleted): only a new connection with a new topology helps
+      if (message === null) channel.emit('error', new Error('the consumer was cancelled by RabbitMQ'));
+      else this.take(channel, message);
+    });
+    if (this.channel === channel) this.consumerTag = consumerTag;
+  }
+
+  private async cancel(): Promise<void> {
+    const { channel, consumerTag } = this;
+    if (channel === undefined || consumerTag === undefined) return;
+    this.consumerTag = undefined;
+    // fails only with the channel, and then there is no consumer either
+    await channel.cancel(consumerTag).catch(() => undefined);
+  }
+
+  private take(channel: Channel, message: ConsumeMessage): void {
+    if (this.stopping || this.storeDown) {
+      settle(channel, message, false);
+      return;
+    }
+    const token = decodeToken(message.content);
+    if (token === undefined) {
+      this.options.log.error(
+        { bytes: message.content.length },
+        'queue: something else than a token was in the work queue',
+      );
+      settle(channel, message, true);
+      return;
+    }
+    const work = this.process(channel, message, token).finally(() => this.inFlight.delete(work));
+    this.inFlight.add(work);
+  }
+
+  private async process(channel: Channel, message: ConsumeMessage, token: Token): Promise<void> {
+    try {
+      await this.options.process(token, this.aborter.signal);
+      settle(channel, message, true);
+    } catch (err) {
+      if (!this.stopping) {
+        this.options.log.warn({ err, id: token.id }, 'queue: a token goes back');
+        await this.pauseUntilStoreIsBack(classifyDatabaseError(err).kind);
+      }
+      settle(channel, message, false);
+    }
+  }
+
+  /** Otherwise a token that cannot be claimed would come again at once, and again. */
+  private async pauseUntilStoreIsBack(kind: ReturnType<typeof classifyDatabaseError>['kind']): Promise<void> {
+    if (this.storeDown) return;
+    this.storeDown = true;
+    await this.cancel();
+    this.options.log.warn({ kind }, 'queue: no deliveries until the database answers');
+    void this.resumeWhenStoreIsBack();
+  }
+
+  private async resumeWhenStoreIsBack(): Promise<void> {
+    for (let failures = 0; !this.stopping; failures++) {
+      await this.pause(backoffDelay(failures));
+      try {
+        await this.options.checkStore();
+        this.storeDown = false;
+        if (this.channel !== undefined) await this.consume(this.channel);
+        this.options.log.info('queue: deliveries go on');
+        return;
+      } catch (err) {
+        this.options.log.debug({ err }, 'queue: the database is still away');
+      }
+    }
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** On a channel that is gone there is nothing to settle: RabbitMQ has the token back already, and amqplib would throw. */
+function settle(channel: Channel, message: ConsumeMessage, served: boolean): void {
+  try {
+    if (served) channel.ack(message);
+    else channel.nack(message, false, true);
+  } catch (error) {
+    if ((error as Error).name !== 'IllegalOperationError') throw error;
+  }
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+
+/** Under which name a sender's control headers came, and so under which name Portico's own headers go out. */
+export type HeaderPrefix = 'Upstash' | 'Service';
+
+export const DESTINATION_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type DestinationMethod = (typeof DESTINATION_METHODS)[number];
+
+/** Header names in canonical case (`My-Header`) with their values. */
+export type HeaderMap = Readonly<Record<string, string>>;
+
+/** Where a callback goes and how it is delivered. */
+export interface CallbackTarget {
+  readonly url: string;
+  readonly method: DestinationMethod;
+  readonly headers: HeaderMap;
+  readonly maxRetries: number;
+  /** `null`: the configured timeout. */
+  readonly timeoutMs: number | null;
+  readonly delayMs: number;
+}
+
+/** What a message is, from publish to its end. */
+export interface Message {
+  readonly id: string;
+  readonly prefix: HeaderPrefix;
+  /** As the sender spelled it: it is signed and shown so. */
+  readonly url: string;
+  readonly method: DestinationMethod;
+  readonly headers: HeaderMap;
+  readonly body: Buffer;
+  /** Deliveries are one more. */
+  readonly maxRetries: number;
+  readonly timeoutMs: number | null;
+  /** Unix time in ms of the first attempt. */
+  readonly notBefore: number;
+  /** Unix time in ms. */
+  readonly createdAt: number;
+  readonly callback: CallbackTarget | null;
+  readonly failureCallback: CallbackTarget | null;
+}
+
+/** A message that is about to be stored. */
+export interface NewMessage extends Message {
+  /** Until the first attempt, in ms from now. */
+  readonly delayMs: number;
+}
+
+/** A message that one worker holds for one attempt. */
+export interface ClaimedMessage extends Message {
+  /** 0 for the first delivery; how often it was retried. */
+  readonly attempt: number;
+  /** How often the message was ever claimed: only the newest claim may write an outcome. */
+  readonly claims: number;
+}
+
+/** What travels through RabbitMQ for a message: which of its attempts is due. */
+export interface Token {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+/** `msg_` and 33 characters of which the first 9 grow with time, so that new rows lie together in the index. */
+export function newMessageId(now: number): string {
+  return `msg_${now.toString(36).padStart(9, '0')}${randomBytes(12).toString('hex')}`;
+}
+
+/** `<ms>-<number>`, the form that dead-letter ids have in the public SDKs' documents. */
+export function newDeadLetterId(now: number): string {
+  return `${now}-${randomBytes(4).readUInt32BE()}`;
+}
+
+export function encodeToken({ id, attempt }: Token): Buffer {
+  return Buffer.from(JSON.stringify({ id, attempt }));
+}
+
+/** `undefined` for anything that is no token. */
+export function decodeToken(content: Buffer): Token | undefined {
+  try {
+    const value = JSON.parse(content.toString('utf8')) as Partial<Token> | null;
+    if (typeof value?.id !== 'string' || !Number.isSafeInteger(value.attempt)) return undefined;
+    return { id: value.id, attempt: value.attempt as number };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `my-header` as `My-Header`. */
+export function canonicalHeaderName(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+}

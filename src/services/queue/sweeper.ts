@@ -1,0 +1,59 @@
+import type { Logger } from '../../lib/logger.js';
+import type { Token } from './message.js';
+import type { TokenPublisher } from './publisher.js';
+import type { MessageStore } from './store.js';
+
+/** Messages looked at in one sweep; while the work queue is longer than this, what is overdue only waits its turn. */
+const SWEEP_LIMIT = 500;
+const PURGE_LIMIT = 1_000;
+const CONFIRM_MS = 10_000;
+
+export interface SweeperOptions {
+  readonly store: MessageStore;
+  readonly publisher: TokenPublisher;
+  /** Tokens that wait in the work queue; `undefined` while RabbitMQ is away. */
+  readonly backlog: () => Promise<number | undefined>;
+  readonly intervalMs: number;
+  /** How long ended messages are kept. */
+  readonly ages: { readonly deliveredMs: number; readonly deadMs: number };
+  readonly log: Logger;
+}
+
+/** Finds messages whose token RabbitMQ has lost (or never got) and gives them a new one; removes old ended messages. */
+export class Sweeper {
+  private readonly timer: NodeJS.Timeout;
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly options: SweeperOptions) {
+    this.timer = setInterval(() => {
+      this.running ??= this.run().finally(() => {
+        this.running = undefined;
+      });
+    }, options.intervalMs);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    const { store, ages, log } = this.options;
+    try {
+      await this.sweep();
+      await store.purge(ages, PURGE_LIMIT);
+    } catch (err) {
+      log.warn({ err }, 'queue: the sweep failed');
+    }
+  }
+
+  private async sweep(): Promise<void> {
+    const { store, publisher, backlog, log } = this.options;
+    const waiting = await backlog();
+    if (waiting === undefined || waiting > SWEEP_LIMIT || publisher.unavailable !== undefined) return;
+    const lost = await store.sweep(SWEEP_LIMIT);
+    if (lost.length === 0) return;
+    log.info({ messages: lost.length }, 'queue: overdue messages get a new token');
+    await Promise.all(lost.map((token: Token) => publisher.publish(token, 0, CONFIRM_MS)));
+  }
+}
