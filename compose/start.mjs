@@ -92,7 +92,7 @@ async function main() {
   const { detach, config, help } = options();
   if (help) return console.log(usage);
   const say = createProgress();
-  catchSignals((signal) => say('stop', `${signal} received`));
+  catchSignals((cause) => say('stop', cause));
   const set = await backends('dev');
   const p = set.profile;
   const begun = { backends: [], gateway: false };

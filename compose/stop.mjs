@@ -13,10 +13,11 @@ const launcherLimitMs = 60_000;
 
 async function stopLauncher(p, say) {
   const launcher = readPidFile(join(p.run, 'launcher.pid'));
-  if (!launcher) return;
+  if (!launcher) return false;
   say('launcher', `asking process ${launcher.pid} to stop`);
   signalAll([launcher], 'SIGTERM');
   if (!(await waitGone([launcher], launcherLimitMs))) signalAll([launcher], 'SIGKILL');
+  return true;
 }
 
 async function main() {
@@ -24,7 +25,7 @@ async function main() {
   if (!existsSync(profile('dev').run)) return console.log('Nothing runs.');
   const set = await backends('dev');
   const p = set.profile;
-  await stopLauncher(p, say);
+  const asked = await stopLauncher(p, say);
   const outcomes = await withLock(join(p.run, 'lock'), async () => {
     const gateway = await stopGateway(p);
     return { gateway, ...(await set.stop()) };
@@ -35,7 +36,7 @@ async function main() {
   forgetPorts(p);
   const ended = Object.entries(outcomes).filter(([, outcome]) => outcome !== 'absent');
   for (const [name, outcome] of ended) say(name, outcome);
-  console.log(ended.length > 0 ? 'Stopped.' : 'Nothing ran.');
+  console.log(asked || ended.length > 0 ? 'Stopped.' : 'Nothing ran.');
 }
 
 main().catch((error) => {

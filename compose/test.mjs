@@ -158,7 +158,7 @@ async function builds() {
 }
 
 async function main() {
-  catchSignals((signal) => say('stop', `${signal} received`));
+  catchSignals((cause) => say('stop', cause));
   const p = profile('test');
   makeFolders(p);
   const waiting = (pid) =>
