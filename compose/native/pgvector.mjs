@@ -1,14 +1,15 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Interrupted } from '../interruption.mjs';
 import { runProgram } from '../run-program.mjs';
 
 const keyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
-/** Newest first. A release whose file has gone from the mirror is passed over for the next. */
+/** Newest first. A release that cannot be had, or whose file has gone from the mirror, is passed over for the next. */
 const suites = ['sid', 'forky', 'trixie'];
 
 /** Older ones may corrupt an HNSW index while vacuuming, or overrun a buffer while building one in parallel. */
-export const soundVersion = [0, 8, 4];
+const soundVersion = [0, 8, 4];
 
 /** The mirror that this system itself uses for Debian's main archive. */
 async function mirror() {
@@ -22,12 +23,11 @@ async function mirror() {
 }
 
 /** An apt of our own: its lists and sources lie in a folder of ours, the signatures are checked as ever. */
-async function privateApt(dir) {
-  const uri = await mirror();
-  for (const part of ['lists/partial', 'cache/archives/partial', 'parts'])
+async function privateApt(dir, uri, suite) {
+  for (const part of ['lists/partial', 'cache/archives/partial', 'parts']) {
     mkdirSync(join(dir, part), { recursive: true });
-  const lines = suites.map((suite) => `deb-src [signed-by=${keyring}] ${uri} ${suite} main`);
-  writeFileSync(join(dir, 'sources.list'), `${lines.join('\n')}\n`);
+  }
+  writeFileSync(join(dir, 'sources.list'), `deb-src [signed-by=${keyring}] ${uri} ${suite} main\n`);
   const settings = {
     'Dir::Etc::sourcelist': join(dir, 'sources.list'),
     'Dir::Etc::sourceparts': join(dir, 'parts'),
@@ -38,38 +38,45 @@ async function privateApt(dir) {
     // The folder is private, so apt's own unprivileged user could not write into it.
     'APT::Sandbox::User': 'root',
   };
+  const lines = Object.entries(settings).map(([key, value]) => `${key} "${value}";\n`);
   const conf = join(dir, 'apt.conf');
-  writeFileSync(
-    conf,
-    Object.entries(settings)
-      .map(([key, value]) => `${key} "${value}";\n`)
-      .join(''),
-  );
+  writeFileSync(conf, lines.join(''));
   return { APT_CONFIG: conf };
 }
 
-/** The versions on offer, newest first. */
-async function versionsOnOffer(env) {
-  const table = await runProgram('apt-cache', ['madison', 'pgvector'], { env });
-  const versions = table.split('\n').map((line) => line.split('|')[1]?.trim());
-  return [...new Set(versions.filter((version) => version))];
+/** Fetches the source package of one release into a folder. Returns its version. */
+async function fetchFrom(suite, uri, dir) {
+  mkdirSync(dir);
+  const env = await privateApt(dir, uri, suite);
+  await runProgram('apt-get', ['update', '-qq'], { env, timeoutMs: 120_000 });
+  const args = ['source', '-qq', '--download-only', '--only-source', 'pgvector'];
+  await runProgram('apt-get', args, { env, cwd: dir, timeoutMs: 120_000 });
+  const description = readdirSync(dir).find((name) => name.endsWith('.dsc')) ?? '';
+  return /_([^_-]+)/.exec(description)?.[1] ?? 'of an unknown version';
 }
 
 /** Fetches the newest source package that can be had. */
 async function fetchSource(dir, progress) {
-  const env = await privateApt(dir);
-  await runProgram('apt-get', ['update', '-qq'], { env, timeoutMs: 120_000 });
-  const versions = await versionsOnOffer(env);
-  for (const version of versions) {
+  const uri = await mirror();
+  const failures = [];
+  for (const suite of suites) {
+    const folder = join(dir, suite);
     try {
-      const args = ['source', '-qq', '--download-only', '--only-source', `pgvector=${version}`];
-      await runProgram('apt-get', args, { env, cwd: dir, timeoutMs: 120_000 });
-      return version;
-    } catch {
-      progress(`Debian's mirror does not have pgvector ${version}; trying an older one`);
+      return { version: await fetchFrom(suite, uri, folder), folder };
+    } catch (error) {
+      if (error instanceof Interrupted) throw error;
+      failures.push(`${suite}: ${error.message}`);
+      progress(`pgvector of Debian ${suite} cannot be had; trying the release before it`);
     }
   }
-  throw new Error(`no source package of pgvector can be had from ${suites.join(', ')}`);
+  throw new Error(`no source package of pgvector can be had: ${failures.join('; ')}`);
+}
+
+/** Whether a version such as 0.8.0 is older than one without known faults. */
+function isUnsound(version) {
+  const parts = version.split('.').map(Number);
+  const at = soundVersion.findIndex((number, place) => parts[place] !== number);
+  return at !== -1 && parts[at] < soundVersion[at];
 }
 
 /**
@@ -77,7 +84,6 @@ async function fetchSource(dir, progress) {
  * @param {string} prefix the folder that holds `usr/lib/postgresql/N`
  * @param {string} major
  * @param {(line: string) => void} progress
- * @returns {Promise<string>} the package's version
  * @throws {Error} when the source cannot be fetched or does not compile
  */
 export async function buildPgvector(prefix, major, progress) {
@@ -88,22 +94,30 @@ export async function buildPgvector(prefix, major, progress) {
   }
   const dir = mkdtempSync(join(tmpdir(), 'portico-pgvector-'));
   try {
-    const version = await fetchSource(dir, progress);
+    const { version, folder } = await fetchSource(dir, progress);
     progress(`compiling pgvector ${version}`);
-    const archive = readdirSync(dir).find((name) => /\.orig\.tar\./.test(name));
-    const source = join(dir, 'source');
-    mkdirSync(source);
-    await runProgram('tar', ['-xf', join(dir, archive), '-C', source, '--strip-components=1']);
-    const settings = [
-      `PG_CONFIG=/usr/lib/postgresql/${major}/bin/pg_config`,
-      // The default, -march=native, would crash on another machine that gets this folder.
-      'OPTFLAGS=',
-      'with_llvm=no',
-    ];
-    await runProgram('make', ['-C', source, '-j2', ...settings], { timeoutMs: 240_000 });
-    await runProgram('make', ['-C', source, ...settings, `DESTDIR=${prefix}`, 'install']);
-    return version;
+    if (isUnsound(version)) {
+      progress(
+        `pgvector ${version} has faults in HNSW indexes that ${soundVersion.join('.')} mends: not for production`,
+      );
+    }
+    await compile(folder, prefix, major);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+async function compile(folder, prefix, major) {
+  const archive = readdirSync(folder).find((name) => /\.orig\.tar\./.test(name));
+  const source = join(folder, 'source');
+  mkdirSync(source);
+  await runProgram('tar', ['-xf', join(folder, archive), '-C', source, '--strip-components=1']);
+  const settings = [
+    `PG_CONFIG=/usr/lib/postgresql/${major}/bin/pg_config`,
+    // The default, -march=native, would crash on another machine that gets this folder.
+    'OPTFLAGS=',
+    'with_llvm=no',
+  ];
+  await runProgram('make', ['-C', source, '-j2', ...settings], { timeoutMs: 240_000 });
+  await runProgram('make', ['-C', source, ...settings, `DESTDIR=${prefix}`, 'install']);
 }
