@@ -33,6 +33,7 @@ export async function startServer({ args, env = {}, portOf }) {
   clearTimeout(timer);
   return {
     port,
+    pid: child.pid,
     cpuSeconds: () => cpuSeconds(child.pid),
     rssMegabytes: () => rssMegabytes(child.pid),
     stop: async () => {
