@@ -67,9 +67,11 @@ function createPool(options: DatabaseOptions): pg.Pool {
       super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: options.connectTimeoutMs });
     }
   }
+  const { connectionString, runTime } = withSettings(options.url, options.settings ?? {});
   const pool = new pg.Pool({
     Client: PromptClient,
-    connectionString: options.url,
+    connectionString,
+    options: runTime,
     max: options.poolSize,
     application_name: options.applicationName,
     connectionTimeoutMillis: options.statementTimeoutMs,
@@ -80,17 +82,25 @@ function createPool(options: DatabaseOptions): pg.Pool {
     idle_in_transaction_session_timeout: options.statementTimeoutMs,
     // a stalled server (paused, cut off) never sends the statement timeout's error: the client gives up a little later
     query_timeout: options.statementTimeoutMs + 500,
-    ...(options.settings === undefined ? {} : { options: runTimeSettings(options.settings) }),
   });
   // an idle connection that dies reports here; without a listener it would end the process
   pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));
   return pool;
 }
 
-function runTimeSettings(settings: Readonly<Record<string, string>>): string {
-  return Object.entries(settings)
-    .map(([key, value]) => `-c ${key}=${value.replace(/[\\ ]/g, '\\$&')}`)
-    .join(' ');
+/** Settings that the URL brings in its parameter `options` come last and win; node-postgres would drop ours for them. */
+function withSettings(
+  url: string,
+  settings: Readonly<Record<string, string>>,
+): { connectionString: string; runTime: string } {
+  const parsed = new URL(url);
+  const own = parsed.searchParams.get('options');
+  parsed.searchParams.delete('options');
+  const ours = Object.entries(settings).map(([key, value]) => `-c ${key}=${value.replace(/[\\ ]/g, '\\$&')}`);
+  return {
+    connectionString: parsed.href,
+    runTime: [...ours, ...(own === null ? [] : [own])].join(' '),
+  };
 }
 
 /** Lends the pool's connections. */
