@@ -10,6 +10,8 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 const SCHEMA = 'test_vector';
 const READ_ONLY = 'test-vector-read-only-token-0123456789';
 
+jest.setTimeout(30_000);
+
 let gateway: RunningGateway;
 let cosine: ReturnType<typeof vectorCaller>;
 let euclidean: ReturnType<typeof vectorCaller>;
@@ -149,7 +151,7 @@ test('scores follow the formula of the similarity function, best first, equal on
 });
 
 test('an identical vector scores exactly 1 whatever its components', async () => {
-  const vectors = Array.from({ length: 200 }, () => Array.from({ length: 4 }, () => Math.random() * 20 - 10));
+  const vectors = Array.from({ length: 50 }, () => Array.from({ length: 4 }, () => Math.random() * 20 - 10));
   const batch = vectors.map((vector, i) => ({ id: i, vector }));
   for (const index of [cosine, euclidean]) {
     await index('/upsert/ones', batch);
@@ -213,12 +215,11 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
   for (const options of ['-c enable_sort=off', '-c enable_sort=off -c hnsw.max_scan_tuples=1']) {
     const url = new URL(backendAddress('PORTICO_DATABASE_URL'));
     url.searchParams.set('options', options);
-    const searching = await startGateway({
-      vector: {
-        database: { schema: SCHEMA, url: url.href },
-        indexes: [{ name: 'euclidean', dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }],
-      },
-    });
+    const document = {
+      database: { schema: SCHEMA },
+      indexes: [{ name: 'euclidean', dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }],
+    };
+    const searching = await startGateway({ vector: document }, { PORTICO_DATABASE_URL: url.href });
     const index = vectorCaller(`${searching.url}/vector`);
     for (const [path, topK] of [
       ['/query/near', 10],
@@ -234,7 +235,7 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
   }
   // Postgres reports a connection's statistics when it ends
   await eventually(async () => expect(await scans()).toBeGreaterThan(before));
-}, 30_000);
+});
 
 test('info tells counts of every namespace without a wait, and the size that Postgres tells', async () => {
   const infoOf = async () => (await dot('/info')).result as Record<string, never> & { indexSize: number };
