@@ -84,13 +84,11 @@ export function isAllowEntry(entry: string): boolean {
 }
 
 function parseNetwork(entry: string): Network | undefined {
+  const [text, bits] = entry.split('/', 2) as [string, string | undefined];
+  // ipaddr.js also takes `1`, `10.0/8` and `0x7f.1`, which mean something else than they seem to
+  if (!isAddress(text)) return undefined;
   try {
-    if (entry.includes('/')) {
-      const [address, bits] = ipaddr.parseCIDR(entry);
-      return mappedNetwork(address, bits);
-    }
-    // isValid takes `1` or `0x7f.1` too: only the four-part spelling is no mistake
-    if (!ipaddr.IPv4.isValidFourPartDecimal(entry) && !ipaddr.IPv6.isValid(entry)) return undefined;
+    if (bits !== undefined) return mappedNetwork(...ipaddr.parseCIDR(entry));
     const address = ipaddr.process(entry);
     return [address, address.kind() === 'ipv4' ? 32 : 128];
   } catch {

@@ -19,7 +19,7 @@ const PROBES: Readonly<
     authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
   },
   queue: {
-    path: '/queue/v2/publish/https://example.com/contract',
+    path: '/queue/v2/publish/https://contract.invalid/',
     method: 'POST',
     body: 'x',
     authorization: BEARER(TOKENS.queue),
@@ -173,5 +173,5 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
 function withBodyLimit(name: string): Record<string, unknown> {
   const lists: Readonly<Record<string, string>> = { kv: 'databases', vector: 'indexes', broker: 'clusters' };
   const list = lists[name];
-  return list === undefined ? { bodyLimit: 65_536 } : { [list]: [{ bodyLimit: 65_536 }] };
+  return list === undefined ? { maxMessageSize: 65_536 } : { [list]: [{ bodyLimit: 65_536 }] };
 }
