@@ -21,6 +21,8 @@ export class Exchange implements RouteContext {
   private controller: AbortController | undefined;
   private ended: HttpError | undefined;
   private answered = false;
+  private over: boolean | undefined;
+  private overListeners: ((sent: boolean) => void)[] | undefined;
 
   constructor(
     private readonly core: HttpCore,
@@ -46,6 +48,12 @@ export class Exchange implements RouteContext {
 
   get log(): Logger {
     return this.core.log;
+  }
+
+  onOver(listener: (sent: boolean) => void): void {
+    if (this.over !== undefined) listener(this.over);
+    else if (this.overListeners === undefined) this.overListeners = [listener];
+    else this.overListeners.push(listener);
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
@@ -118,6 +126,9 @@ export class Exchange implements RouteContext {
 
   private closed(): void {
     if (!this.answered) this.abort(new HttpError('client_gone'));
+    const { response, request } = this;
+    this.over = this.ended === undefined && response.writableFinished && request.method !== 'HEAD';
+    for (const listener of this.overListeners ?? []) listener(this.over);
     this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, this.startedAt);
   }
 }

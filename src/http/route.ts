@@ -45,6 +45,11 @@ export interface RouteContext {
   /** Aborts when the client goes away or the deadline passes; hand it to everything that waits. */
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /**
+   * Calls `listener` once when the exchange is over: `true` when the handler's own reply went out completely, `false`
+   * when the client left, an error was sent instead, or the reply had no body (HEAD).
+   */
+  onOver(listener: (sent: boolean) => void): void;
 }
 
 /** What the documentation (OpenAPI) and the metrics need of every route. */

@@ -1,0 +1,185 @@
+import { HttpError } from '../../http/errors.js';
+import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import type { Logger } from '../../lib/logger.js';
+import { kafkaLogCreator } from './client.js';
+import { unavailable } from './errors.js';
+import { type Address, type Api, KafkaConnection, KafkaTimeout } from './kafkajs-inner.js';
+import { type MetadataReply, type Topic, topicsOf } from './topics.js';
+
+/**
+ * What a connection is for. A broker answers one request after the other on a connection, so those that may wait
+ * long (`poll`, and `produce` for its replicas) do not share one with those that must be quick.
+ */
+export type Lane = 'control' | 'produce' | 'fetch' | 'poll';
+
+/** Connect and first exchange get so long each, in ms: a request must know within 2 s that Kafka is away. */
+const CONNECT_MS = 800;
+/** A question about topics is answered from memory by a broker that is well. In ms. */
+const METADATA_MS = 1_500;
+/** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
+const TOPIC_AGE_MS = 30_000;
+
+export interface ClusterOptions {
+  readonly brokers: readonly string[];
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+  readonly now: () => number;
+}
+
+interface KnownTopic {
+  topic: Topic;
+  at: number;
+}
+
+/** The brokers, the connections to them and what they know of topics. Connects on first use and again after a loss. */
+export class Cluster {
+  private readonly seeds: readonly Address[];
+  private readonly nodes = new Map<number, Address>();
+  private readonly connections = new Map<string, Promise<KafkaConnection>>();
+  private readonly known = new Map<string, KnownTopic>();
+  private wanted = new Set<string>();
+  private refreshing: Promise<Map<string, Topic>> | undefined;
+  private everything: Promise<Topic[]> | undefined;
+  private closed = false;
+
+  constructor(private readonly options: ClusterOptions) {
+    this.seeds = options.brokers.map(parseAddress);
+    options.lifecycle.onStop('kafka connections', () => this.close());
+  }
+
+  /** Topics by name, without those that do not exist. @param fresh ask Kafka even when all are known */
+  async topics(names: readonly string[], fresh = false): Promise<Map<string, Topic>> {
+    const found = new Map<string, Topic>();
+    const oldest = this.options.now() - TOPIC_AGE_MS;
+    for (const name of names) {
+      const known = this.known.get(name);
+      if (known !== undefined && known.at > oldest) found.set(name, known.topic);
+    }
+    if (!fresh && found.size === new Set(names).size) return found;
+    const refreshed = await this.refresh(names);
+    return new Map(
+      names.flatMap((name) => (refreshed.has(name) ? [[name, refreshed.get(name) as Topic]] : [])),
+    );
+  }
+
+  /** The same for topics that must exist. @throws HttpError 404 */
+  async existing(names: readonly string[]): Promise<Map<string, Topic>> {
+    const topics = await this.topics(names);
+    const unknown = names.find((name) => !topics.has(name));
+    if (unknown !== undefined) throw new HttpError('not_found', `There is no topic ${unknown}.`);
+    return topics;
+  }
+
+  /** Every topic but Kafka's own; callers at the same time share one question. */
+  allTopics(): Promise<Topic[]> {
+    // kafkajs sends an empty list as null, which asks for all
+    this.everything ??= this.metadata([])
+      .then((topics) => topics.filter((topic) => !topic.isInternal))
+      .finally(() => {
+        this.everything = undefined;
+      });
+    return this.everything;
+  }
+
+  /** Callers of the same moment share one question about all their topics. */
+  refresh(names: readonly string[]): Promise<Map<string, Topic>> {
+    for (const name of names) this.wanted.add(name);
+    this.refreshing ??= Promise.resolve().then(async () => {
+      const batch = [...this.wanted];
+      this.wanted = new Set();
+      this.refreshing = undefined;
+      const topics = await this.metadata(batch);
+      for (const name of batch) this.known.delete(name);
+      for (const topic of topics) this.known.set(topic.name, { topic, at: this.options.now() });
+      return new Map(topics.map((topic) => [topic.name, topic]));
+    });
+    return this.refreshing;
+  }
+
+  /**
+   * One request to one broker, its reply decoded and not judged.
+   * @throws kafkajs' connection errors, KafkaTimeout
+   */
+  async request<Reply>(node: number, lane: Lane, api: Api, args: object, timeoutMs: number): Promise<Reply> {
+    const address = this.nodes.get(node);
+    if (address === undefined) throw unavailable(new Error(`broker ${node} is not known`));
+    const connection = await this.connection(`${node} ${lane}`, address);
+    return connection.request<Reply>(api, args, timeoutMs);
+  }
+
+  /** One request to any broker that answers. @throws HttpError 503 */
+  async ask<Reply>(api: Api, args: object): Promise<Reply> {
+    const connection = await this.anyConnection();
+    return connection.request<Reply>(api, args, METADATA_MS).catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
+  /** Resolves when a broker answers. @throws HttpError 503 */
+  async check(): Promise<void> {
+    const connection = await this.anyConnection();
+    await connection.ping(METADATA_MS).catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  }
+
+  private async metadata(names: readonly string[]): Promise<Topic[]> {
+    const reply = await this.ask<MetadataReply>('Metadata', { topics: names, allowAutoTopicCreation: false });
+    this.nodes.clear();
+    for (const { nodeId, host, port } of reply.brokers) this.nodes.set(nodeId, { host, port });
+    return topicsOf(reply);
+  }
+
+  /** All known brokers are tried at once, those that the cluster told of and those of the configuration. */
+  private async anyConnection(): Promise<KafkaConnection> {
+    const known = [...this.nodes].map(([node, address]) => this.connection(`${node} control`, address));
+    if (known.length > 0) {
+      const first = await Promise.any(known).catch(() => undefined);
+      if (first !== undefined) return first;
+    }
+    const seeds = this.seeds.map((address) =>
+      this.connection(`seed ${address.host}:${address.port}`, address),
+    );
+    return Promise.any(seeds).catch((error: AggregateError) => {
+      throw unavailable(error.errors[0]);
+    });
+  }
+
+  private async connection(key: string, address: Address): Promise<KafkaConnection> {
+    if (this.closed) throw new HttpError('stopping');
+    const current = this.connections.get(key);
+    if (current !== undefined) {
+      const open = await current;
+      if (open.isOpen && open.address.host === address.host && open.address.port === address.port)
+        return open;
+      if (this.connections.get(key) === current) {
+        this.connections.delete(key);
+        open.close();
+      }
+      return this.connection(key, address);
+    }
+    const opening = KafkaConnection.open(address, {
+      clientId: 'portico',
+      connectTimeoutMs: CONNECT_MS,
+      logCreator: kafkaLogCreator(this.options.log),
+    }).catch((error: unknown) => {
+      this.connections.delete(key);
+      // a broker that takes the connection and stays silent is as good as away
+      throw error instanceof KafkaTimeout ? unavailable(error) : error;
+    });
+    this.connections.set(key, opening);
+    return opening;
+  }
+
+  private async close(): Promise<void> {
+    this.closed = true;
+    const opened = await Promise.allSettled(this.connections.values());
+    for (const result of opened) if (result.status === 'fulfilled') result.value.close();
+    this.connections.clear();
+  }
+}
+
+function parseAddress(text: string): Address {
+  const colon = text.lastIndexOf(':');
+  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
+}

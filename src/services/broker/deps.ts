@@ -1,0 +1,29 @@
+import { jsonRoute } from '../../http/route.js';
+import type { Cluster } from './cluster.js';
+import type { ConsumerInstances } from './consumer-instances.js';
+import type { Fetcher } from './fetcher.js';
+import type { Producer } from './producer.js';
+
+/** What the routes of one cluster work with. */
+export interface BrokerDeps {
+  readonly cluster: Cluster;
+  readonly producer: Producer;
+  readonly fetcher: Fetcher;
+  readonly consumers: ConsumerInstances;
+  /** Longest wait of a fetch or consume, in ms. */
+  readonly maxWaitMs: number;
+}
+
+export const brokerRoute = jsonRoute<BrokerDeps>();
+
+/** The contract's wait for records where the request gives none, in ms. */
+export const DEFAULT_WAIT_MS = 1_000;
+
+/** What a request may take beyond the wait that it asked for, in ms: joining the queue, a slow broker, its answer. */
+const GRACE_MS = 10_000;
+/** No wait is longer, whatever is configured, in ms. */
+const LONGEST_WAIT_MS = 86_400_000;
+
+export function deadlineFor(waitMs: number | undefined): number {
+  return Math.min(waitMs ?? DEFAULT_WAIT_MS, LONGEST_WAIT_MS) + GRACE_MS;
+}
