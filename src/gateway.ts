@@ -26,6 +26,9 @@ export interface GatewayOptions {
   readonly now?: () => number;
 }
 
+/** So long the ports stay closed for backends that are about to answer; one that is away holds up no start beyond it. */
+const START_WAIT_MS = 2_000;
+
 interface OpenInstance {
   readonly service: string;
   readonly instance: ServiceInstance;
@@ -42,6 +45,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     const instances = openServices(config, lifecycle, options);
     const health = new Health(healthTargets(instances));
     core.metrics.reportBackends(() => health.states());
+    await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
     const servers = await openPorts(config, core, instances, operations);
     lifecycle.onStop(

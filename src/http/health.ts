@@ -6,6 +6,9 @@ const CACHE_MS = 1_000;
 /** A backend that has not answered by then counts as down, in ms. */
 const CHECK_MS = 1_500;
 
+/** How often backends are asked while the gateway starts, in ms. */
+const START_POLL_MS = 50;
+
 export interface HealthTarget {
   readonly service: string;
   readonly instance: string;
@@ -38,6 +41,16 @@ export class Health {
   states(service?: string): Promise<HealthState[]> {
     const wanted = service === undefined ? this.targets : this.targets.filter((t) => t.service === service);
     return Promise.all(wanted.map((target) => this.state(target)));
+  }
+
+  /** Resolves when every backend answers, or after `capMs`. */
+  async whenUp(capMs: number): Promise<void> {
+    const end = this.now() + capMs;
+    for (;;) {
+      const states = await Promise.all(this.targets.map(check));
+      if (states.every(({ up }) => up) || this.now() >= end) return;
+      await new Promise((resolve) => setTimeout(resolve, START_POLL_MS));
+    }
   }
 
   private state(target: HealthTarget): Promise<HealthState> {

@@ -148,11 +148,12 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
 }
 
 function operationsPaths(): Record<string, Json> {
-  const page = (operationId: string, summary: string, type: string): Json => ({
+  const page = (operationId: string, summary: string, type: string, parameters: Json[] = []): Json => ({
     get: {
       operationId,
       summary,
       tags: ['operations'],
+      parameters,
       responses: { 200: { description: 'Done.', content: { [type]: {} } } },
     },
   });
@@ -163,10 +164,9 @@ function operationsPaths(): Record<string, Json> {
       'Whether every backend answers (503 when one does not), and which.',
       'application/json',
     ),
-    '/readyz/{service}': {
-      ...page('operations.readyz.service', 'The same for one service.', 'application/json'),
-      parameters: [{ name: 'service', in: 'path', required: true, schema: { type: 'string' } }],
-    },
+    '/readyz/{service}': page('operations.readyz.service', 'The same for one service.', 'application/json', [
+      { name: 'service', in: 'path', required: true, schema: { type: 'string' } },
+    ]),
     '/metrics': page('operations.metrics', 'Metrics for Prometheus.', 'text/plain'),
     '/openapi.json': page('operations.openapi', 'This document.', 'application/json'),
   };

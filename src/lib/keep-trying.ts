@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { backoffDelay, DEFAULT_BACKOFF } from './backoff.js';
 import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
@@ -43,7 +44,7 @@ export function keepTrying(attempt: () => Promise<void>, options: KeepTryingOpti
           resolve();
           return;
         } catch (error) {
-          state.error = error instanceof Error ? error : new Error(String(error));
+          state.error = types.isNativeError(error) ? error : new Error(String(error));
           options.log.warn(
             { err: state.error, tries: tries + 1 },
             `${options.name}: not ready, trying again`,

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { Logger } from './logger.js';
 
 type Release = () => void | Promise<void>;
@@ -54,7 +55,7 @@ async function settleWithin({ name, release, capMs }: Registered): Promise<Error
       .then(() => undefined);
     return await Promise.race([settled, cap]);
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return types.isNativeError(error) ? error : new Error(String(error));
   } finally {
     clearTimeout(timer);
   }

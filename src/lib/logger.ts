@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 
 export type Logger = PinoLogger;
@@ -17,7 +18,7 @@ interface LoggedError {
  * a caller's values or a password: none of those fields is taken.
  */
 export function describeError(error: unknown, depth = 0): LoggedError {
-  if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
+  if (!types.isNativeError(error)) return { type: typeof error, message: String(error) };
   const described: LoggedError = { type: error.name, message: error.message };
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string' || typeof code === 'number') described.code = code;

@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
+import { types } from 'node:util';
 import { Agent, buildConnector, errors, request } from 'undici';
 import type { AddressGuard } from './address-guard.js';
 
@@ -202,7 +203,7 @@ function translate(
 function describe(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
   const code = (error as { code?: unknown }).code;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = types.isNativeError(error) ? error.message : String(error);
   return typeof code === 'string' && !message.includes(code)
     ? `${message} (${code})`
     : message || 'the request failed';

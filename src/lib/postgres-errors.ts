@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 /** How a statement failed, for a service's translation into its own reply. */
 export interface DatabaseFailure {
   /**
@@ -27,7 +28,8 @@ const UNAVAILABLE_TEXT =
 
 /** What kind of failure a thrown error is. SQLSTATE classes: Postgres' manual, appendix A. */
 export function classifyDatabaseError(error: unknown): DatabaseFailure {
-  if (!(error instanceof Error)) return { kind: 'other', sqlState: undefined };
+  // errors of Node's own modules fail `instanceof` in a vm context
+  if (!types.isNativeError(error)) return { kind: 'other', sqlState: undefined };
   const code = (error as { code?: unknown }).code;
   if (isUnreachable(error)) return { kind: 'unavailable', sqlState: undefined };
   if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return { kind: kindOf(code), sqlState: code };

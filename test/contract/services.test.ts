@@ -9,20 +9,33 @@ const BEARER = (token: string) => `Bearer ${token}`;
 
 /** A request of each service that needs its backend. A service that is listed must have one here. */
 const PROBES: Readonly<
-  Record<string, { path: string; method: string; body?: string; authorization: string }>
+  Record<string, { path: string; method: string; body?: string; authorization: string; takesBody: string }>
 > = {
-  kv: { path: '/kv', method: 'POST', body: '["GET","contract:none"]', authorization: BEARER(TOKENS.kv) },
-  vector: { path: '/vector/info', method: 'GET', authorization: BEARER(TOKENS.vector) },
+  kv: {
+    path: '/kv',
+    method: 'POST',
+    body: '["GET","contract:none"]',
+    authorization: BEARER(TOKENS.kv),
+    takesBody: '/kv',
+  },
+  vector: {
+    path: '/vector/info',
+    method: 'GET',
+    authorization: BEARER(TOKENS.vector),
+    takesBody: '/vector/upsert',
+  },
   broker: {
     path: '/broker/topics',
     method: 'GET',
     authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
+    takesBody: '/broker/produce/any',
   },
   queue: {
     path: '/queue/v2/publish/https://contract.invalid/',
     method: 'POST',
     body: 'x',
     authorization: BEARER(TOKENS.queue),
+    takesBody: '/queue/v2/publish/https://example.com/contract',
   },
 };
 
@@ -110,7 +123,10 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
 
     it('refuses a body over its limit with 413', async () => {
       const limited = await startGateway({ [name]: withBodyLimit(name) });
-      await expectError(await send(limited, { method: 'POST', body: 'x'.repeat(70_000) }), 413);
+      await expectError(
+        await send(limited, { path: probe.takesBody, method: 'POST', body: 'x'.repeat(70_000) }),
+        413,
+      );
       await limited.stop();
     });
 

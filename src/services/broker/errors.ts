@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { z } from 'zod';
 import { type ErrorCode, HttpError } from '../../http/errors.js';
 import { errorType, KafkaTimeout } from './kafkajs-inner.js';
@@ -90,6 +91,6 @@ export function kafkaType(error: unknown): string | undefined {
 
 function causes(error: unknown): (Error & { type?: string })[] {
   const chain: (Error & { type?: string })[] = [];
-  for (let link = error; link instanceof Error && chain.length < 6; link = link.cause) chain.push(link);
+  for (let link = error; types.isNativeError(link) && chain.length < 6; link = link.cause) chain.push(link);
   return chain;
 }

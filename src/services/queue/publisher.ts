@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import type { ConfirmChannel } from './client.js';
 import { encodeToken, type Token } from './message.js';
 import { routeFor, type TopologyNames } from './topology.js';
@@ -97,7 +98,7 @@ export class TokenPublisher {
     const wasReturned = this.returned.delete(id);
     if (error !== null && error !== undefined) {
       // amqplib reports a closed channel the same way as the broker's refusal
-      const refused = error instanceof Error && /nacked/i.test(error.message);
+      const refused = types.isNativeError(error) && /nacked/i.test(error.message);
       return new PublishError(refused ? 'refused' : 'unknown', 'RabbitMQ did not confirm the message');
     }
     return wasReturned ? new PublishError('refused', 'no queue is bound for the message') : undefined;
