@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 /** How a statement failed, for a service's translation into its own reply. */
 export interface DatabaseFailure {
   /**
@@ -26,16 +25,22 @@ const CONNECT_TIMEOUT = /^timeout expired$|Connection terminated due to connecti
 const UNAVAILABLE_TEXT =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end/;
 
-/** What kind of failure a thrown error is. SQLSTATE classes: Postgres' manual, appendix A. */
+/**
+ * What kind of failure a thrown error is. SQLSTATE classes: Postgres' manual, appendix A. Looks at the error's fields
+ * only: an error that Node itself made is not an instance of another realm's `Error`.
+ */
 export function classifyDatabaseError(error: unknown): DatabaseFailure {
-  // errors of Node's own modules fail `instanceof` in a vm context
-  if (!types.isNativeError(error)) return { kind: 'other', sqlState: undefined };
-  const code = (error as { code?: unknown }).code;
+  const { code, message } = fieldsOf(error);
   if (isUnreachable(error)) return { kind: 'unavailable', sqlState: undefined };
-  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return { kind: kindOf(code), sqlState: code };
-  if (UNAVAILABLE_TEXT.test(error.message)) return { kind: 'unavailable', sqlState: undefined };
-  if (/Query read timeout/.test(error.message)) return { kind: 'timeout', sqlState: undefined };
+  if (/^[0-9A-Z]{5}$/.test(code)) return { kind: kindOf(code), sqlState: code };
+  if (UNAVAILABLE_TEXT.test(message)) return { kind: 'unavailable', sqlState: undefined };
+  if (/Query read timeout/.test(message)) return { kind: 'timeout', sqlState: undefined };
   return { kind: 'other', sqlState: undefined };
+}
+
+function fieldsOf(error: unknown): { code: string; message: string } {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return { code: typeof code === 'string' ? code : '', message: typeof message === 'string' ? message : '' };
 }
 
 function kindOf(sqlState: string): DatabaseFailure['kind'] {
@@ -45,9 +50,9 @@ function kindOf(sqlState: string): DatabaseFailure['kind'] {
 }
 
 /** Whether the server could not be reached at all, so that every other attempt would fail as well. */
-export function isUnreachable(error: Error): boolean {
-  const code = (error as { code?: unknown }).code;
-  return (typeof code === 'string' && NETWORK_CODES.has(code)) || CONNECT_TIMEOUT.test(error.message);
+export function isUnreachable(error: unknown): boolean {
+  const { code, message } = fieldsOf(error);
+  return NETWORK_CODES.has(code) || CONNECT_TIMEOUT.test(message);
 }
 
 /** Whether the connection on which `error` was thrown can run another statement. */

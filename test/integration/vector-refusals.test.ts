@@ -10,6 +10,7 @@ let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 
 beforeAll(async () => {
+  await dropSchema(SCHEMA);
   gateway = await startGateway({
     vector: {
       database: { schema: SCHEMA },

@@ -38,6 +38,7 @@ const tableOf = (client: pg.Client, index: string) =>
 const entries = (result: unknown) => result as Entry[];
 
 beforeAll(async () => {
+  await dropSchema(SCHEMA);
   const index = (name: string, dimension: number, similarity: string) => ({
     name,
     path: `/${name}`,

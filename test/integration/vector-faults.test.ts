@@ -1,0 +1,203 @@
+import { type BackendControl, backend } from '../support/backend.js';
+import { backendAddress } from '../support/environment.js';
+import { eventually } from '../support/eventually.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { TOKENS } from '../support/tokens.js';
+import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
+
+jest.setTimeout(60_000);
+
+const SCHEMA = 'test_vector_faults';
+const postgres: BackendControl = backend('postgres');
+const vector = [1, 2, 3];
+const gateways: RunningGateway[] = [];
+
+interface Options {
+  index?: Record<string, unknown>;
+  database?: Record<string, unknown>;
+}
+
+async function start({ index = {}, database = {} }: Options = {}): Promise<RunningGateway> {
+  const gateway = await startGateway({
+    vector: {
+      database: { schema: SCHEMA, ...database },
+      indexes: [{ dimension: 3, token: TOKENS.vector, ...index }],
+    },
+  });
+  gateways.push(gateway);
+  return gateway;
+}
+
+async function stopAll(): Promise<void> {
+  for (const gateway of gateways.splice(0)) await gateway.stop();
+}
+
+const caller = (gateway: RunningGateway) => vectorCaller(`${gateway.url}/vector`);
+
+async function readyz(gateway: RunningGateway): Promise<{ status: number; text: string }> {
+  const response = await fetch(`${gateway.url}/readyz`);
+  return { status: response.status, text: await response.text() };
+}
+
+const count = (result: unknown) => (result as { vectorCount: number }).vectorCount;
+
+beforeAll(() => dropSchema(SCHEMA));
+afterEach(stopAll);
+afterAll(async () => {
+  // a test that failed may have left it paused or down
+  await postgres.resume().catch(() => undefined);
+  await postgres.start();
+  await dropSchema(SCHEMA);
+});
+
+test('several gateways may start at once on an empty database, and keep what is there later', async () => {
+  const started = await Promise.all(Array.from({ length: 4 }, () => start()));
+  const replies = await Promise.all(
+    started.map((gateway, i) => caller(gateway)('/upsert', { id: i, vector })),
+  );
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  await stopAll();
+  expect(count((await caller(await start())('/info')).result)).toBe(4);
+});
+
+test('an index that disagrees with its table is not served, the others are; nothing is changed', async () => {
+  await caller(await start())('/upsert', { id: 1, vector });
+  await stopAll();
+  const other = { name: 'other', path: '/other', dimension: 2, token: TOKENS.vector };
+  const gateway = await startGateway({
+    vector: {
+      database: { schema: SCHEMA },
+      indexes: [{ dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }, other],
+    },
+  });
+  gateways.push(gateway);
+  const reason =
+    /existing index default has dimension 3, not 4 and similarity COSINE, not EUCLIDEAN as the configuration says/;
+  const refused = await caller(gateway)('/upsert', { id: 2, vector: [1, 2, 3, 4] });
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(refused.error).toMatch(reason);
+  const health = await readyz(gateway);
+  expect([health.status, health.text]).toEqual([503, expect.stringMatching(reason)]);
+  expect((await vectorCaller(`${gateway.url}/other`)('/upsert', { id: 1, vector: [1, 2] })).status).toBe(200);
+  await stopAll();
+  expect(count((await caller(await start())('/info')).result)).toBeGreaterThan(0);
+});
+
+test('a statement that runs too long is cancelled in Postgres and answered 504; later ones work', async () => {
+  const gateway = await start({ database: { statementTimeoutMs: 1_000, poolSize: 2 } });
+  const call = caller(gateway);
+  await call('/upsert/locked', { id: 1, vector });
+  await withPostgres(async (client) => {
+    await client.query('begin');
+    await client.query(`select 1 from ${SCHEMA}.namespaces where name = 'locked' for update`);
+    const startedAt = performance.now();
+    const blocked = await call('/upsert/locked', { id: 2, vector });
+    expect(blocked.status).toBe(504);
+    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    const { rows } = await client.query(
+      "select 1 from pg_stat_activity where application_name = 'portico vector' and state <> 'idle'",
+    );
+    expect(rows).toEqual([]);
+    await client.query('rollback');
+  });
+  expect((await call('/upsert/locked', { id: 2, vector })).status).toBe(200);
+});
+
+test('more requests than connections wait for their turn', async () => {
+  const gateway = await start({ database: { poolSize: 2 } });
+  const call = caller(gateway);
+  const batch = Array.from({ length: 50 }, (_, i) => ({ id: i, vector: [1, i, 1] }));
+  const replies = await Promise.all(
+    Array.from({ length: 60 }, (_, i) =>
+      i % 2 === 0 ? call('/upsert/busy', batch) : call('/query/busy', { vector }),
+    ),
+  );
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+});
+
+test('Postgres killed under load: 503 at once, all of a batch or nothing, and back without a restart', async () => {
+  const gateway = await start();
+  const call = caller(gateway);
+  const size = 200;
+  const acknowledged = new Set<number>();
+  let running = true;
+  const writer = async (k: number) => {
+    for (let i = k; running; i += 4) {
+      const batch = Array.from({ length: size }, (_, n) => ({ id: `${i}-${n}`, vector: [1, i, n] }));
+      const reply = await call(`/upsert/crash-${i}`, batch);
+      if (reply.status === 200) acknowledged.add(i);
+      else expect(reply.status).toBe(503);
+    }
+  };
+  const writers = [0, 1, 2, 3].map(writer);
+  await eventually(() => expect(acknowledged.size).toBeGreaterThan(4));
+  await postgres.kill();
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const startedAt = performance.now();
+      const { status, headers } = await call('/query', { vector });
+      return { status, retry: headers.get('retry-after'), fast: performance.now() - startedAt < 2_000 };
+    }),
+  );
+  expect(replies).toEqual(replies.map(() => ({ status: 503, retry: '1', fast: true })));
+  running = false;
+  await Promise.all(writers);
+  expect((await readyz(gateway)).status).toBe(503);
+  await postgres.start();
+  const { result } = await eventually(async () => {
+    const reply = await call('/info');
+    expect(reply.status).toBe(200);
+    return reply;
+  }, 20_000);
+  const { namespaces } = result as { namespaces: Record<string, { vectorCount: number }> };
+  const crashed = Object.entries(namespaces).filter(([name]) => name.startsWith('crash-'));
+  expect(crashed.map(([, { vectorCount }]) => vectorCount)).toEqual(crashed.map(() => size));
+  for (const i of acknowledged) expect(namespaces[`crash-${i}`]).toBeDefined();
+  expect((await call('/upsert', { id: 'after', vector })).status).toBe(200);
+});
+
+test('Postgres down at the start: 503 within 2 s, and served as soon as it is there', async () => {
+  await postgres.kill();
+  const gateway = await start();
+  const call = caller(gateway);
+  const startedAt = performance.now();
+  const reply = await call('/query', { vector });
+  expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect((await call('/query', { vector }, { token: 'wrong' })).status).toBe(401);
+  expect((await readyz(gateway)).text).not.toContain(
+    new URL(backendAddress('PORTICO_DATABASE_URL')).password,
+  );
+  await postgres.start();
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 20_000);
+});
+
+test('Postgres paused: nothing hangs beyond the deadline; after it every request works again', async () => {
+  const gateway = await start({ index: { timeoutMs: 1_500 }, database: { statementTimeoutMs: 1_200 } });
+  const call = caller(gateway);
+  expect((await call('/upsert', { id: 1, vector })).status).toBe(200);
+  await postgres.pause();
+  const startedAt = performance.now();
+  const replies = await Promise.all(
+    Array.from({ length: 30 }, (_, i) =>
+      i % 2 === 0 ? call('/query', { vector }) : call('/upsert', { id: i, vector }),
+    ),
+  );
+  const took = performance.now() - startedAt;
+  await postgres.resume();
+  for (const { status } of replies) expect([503, 504]).toContain(status);
+  expect(took).toBeLessThan(3_500);
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 10_000);
+});
+
+test('Postgres paused at the start: 503 within 2 s for everybody who asks', async () => {
+  await postgres.pause();
+  const gateway = await start();
+  const call = caller(gateway);
+  const startedAt = performance.now();
+  const replies = await Promise.all(Array.from({ length: 30 }, () => call('/query', { vector })));
+  expect(performance.now() - startedAt).toBeLessThan(2_500);
+  expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 503));
+  await postgres.resume();
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 20_000);
+});
