@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { registerTypes } from 'pgvector/pg';
+import { comparison } from '../../src/services/vector/score.js';
 import { EXACT_RECORDS } from '../../src/services/vector/statements.js';
 import { backendAddress } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
@@ -12,11 +13,20 @@ const READ_ONLY = 'test-vector-read-only-token-0123456789';
 
 jest.setTimeout(30_000);
 
+const INDEXES = [
+  { name: 'cosine', dimension: 4, similarity: 'COSINE' },
+  { name: 'euclidean', dimension: 4, similarity: 'EUCLIDEAN' },
+  { name: 'dot', dimension: 4, similarity: 'DOT_PRODUCT' },
+  { name: 'half', dimension: 2_001, similarity: 'COSINE' },
+  { name: 'half-dot', dimension: 2_001, similarity: 'DOT_PRODUCT' },
+] as const;
+
 let gateway: RunningGateway;
 let cosine: ReturnType<typeof vectorCaller>;
 let euclidean: ReturnType<typeof vectorCaller>;
 let dot: ReturnType<typeof vectorCaller>;
 let half: ReturnType<typeof vectorCaller>;
+let halfDot: ReturnType<typeof vectorCaller>;
 
 interface Entry {
   id: string;
@@ -39,27 +49,25 @@ const entries = (result: unknown) => result as Entry[];
 
 beforeAll(async () => {
   await dropSchema(SCHEMA);
-  const index = (name: string, dimension: number, similarity: string) => ({
-    name,
-    path: `/${name}`,
-    dimension,
-    similarity,
-    token: TOKENS.vector,
-    readOnlyToken: READ_ONLY,
-  });
   gateway = await startGateway({
     vector: {
       database: { schema: SCHEMA },
-      indexes: [
-        index('cosine', 4, 'COSINE'),
-        index('euclidean', 4, 'EUCLIDEAN'),
-        index('dot', 4, 'DOT_PRODUCT'),
-        index('half', 2_001, 'COSINE'),
-      ],
+      indexes: INDEXES.map((index) => ({
+        ...index,
+        path: `/${index.name}`,
+        token: TOKENS.vector,
+        readOnlyToken: READ_ONLY,
+      })),
     },
   });
-  const at = (name: string) => vectorCaller(`${gateway.url}/${name}`);
-  [cosine, euclidean, dot, half] = [at('cosine'), at('euclidean'), at('dot'), at('half')];
+  const at = (name: (typeof INDEXES)[number]['name']) => vectorCaller(`${gateway.url}/${name}`);
+  [cosine, euclidean, dot, half, halfDot] = [
+    at('cosine'),
+    at('euclidean'),
+    at('dot'),
+    at('half'),
+    at('half-dot'),
+  ];
 });
 
 afterAll(async () => {
@@ -162,14 +170,34 @@ test('an identical vector scores exactly 1 whatever its components', async () =>
 });
 
 test('above 2,000 dimensions the index works on half precision and scores stay exact', async () => {
-  const vectors = Array.from({ length: 5 }, () => Array.from({ length: 2_001 }, () => Math.random() - 0.5));
-  await half(
-    '/upsert',
-    vectors.map((vector, i) => ({ id: i, vector })),
-  );
-  const { result } = await half('/query', { vector: vectors[3], topK: 2 });
-  expect(entries(result)[0]).toEqual({ id: '3', score: 1 });
-  expect(entries(result)).toHaveLength(2);
+  const random = () => Array.from({ length: 2_001 }, () => Math.random() - 0.5);
+  const sizes = [1, 1e-9, 1e9];
+  const vectors = sizes.map((size) => random().map((x) => x * size));
+  for (const index of [half, halfDot]) {
+    const batch = vectors.map((vector, i) => ({ id: i, vector }));
+    const stored = index === half ? batch : batch.slice(0, 2);
+    expect((await index('/upsert', stored)).status).toBe(200);
+  }
+  for (const [i, vector] of vectors.entries()) {
+    const { result } = await half('/query', { vector, topK: 2 });
+    expect(entries(result)[0]).toEqual({ id: String(i), score: 1 });
+    expect(entries(result)).toHaveLength(2);
+  }
+  const refused = await halfDot('/upsert', { id: 'x', vector: vectors[2] });
+  expect([refused.status, refused.error]).toEqual([422, expect.stringMatching(/at most 65504 in size/)]);
+});
+
+test.each(INDEXES)('HNSW serves the order of $name', async ({ name, dimension, similarity }) => {
+  const plan = await withPostgres(async (client) => {
+    await client.query('set enable_sort = off');
+    const nearest = comparison(similarity, dimension).nearestFirst('vec', '$1::vector');
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain select id from ${await tableOf(client, name)} order by ${nearest} limit 10`,
+      [JSON.stringify(new Array(dimension).fill(1))],
+    );
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  });
+  expect(plan).toMatch(/Index Scan using records_\d+_\w+_idx/);
 });
 
 test('topK is 10 by default, and what is asked for beyond the records is no error', async () => {

@@ -10,6 +10,8 @@ export interface ComponentRules {
   readonly dimension: number;
   /** Refuses vectors without a direction, as COSINE has to. */
   readonly needsLength: boolean;
+  /** Largest size of a component; float32's largest by default. */
+  readonly largestComponent?: number | undefined;
 }
 
 /** Bytes of one vector in pgvector's binary format: two 16-bit words and float32 components. */
@@ -40,17 +42,15 @@ export function packVector(
   }
   target.writeUInt16BE(rules.dimension, offset);
   target.writeUInt16BE(0, offset + 2);
+  const largest = rules.largestComponent ?? FLOAT32_MAX;
   let squaredLength = 0;
   let at = offset + 4;
   for (let i = 0; i < components.length; i++) {
     const value = components[i];
     if (typeof value !== 'number') throw notANumber(value, `${place}.${i}`);
     const rounded = Math.fround(value);
-    if (!Number.isFinite(rounded)) {
-      throw new HttpError(
-        'unprocessable',
-        `${place}.${i}: not a finite float32 number (at most ${FLOAT32_MAX})`,
-      );
+    if (!(Math.abs(rounded) <= largest)) {
+      throw new HttpError('unprocessable', `${place}.${i}: expected a number of at most ${largest} in size`);
     }
     squaredLength += rounded * rounded;
     target.writeFloatBE(rounded, at);

@@ -43,29 +43,44 @@ export const SIMILARITY_NAMES = [
 const MAX_VECTOR_DIMENSION = 2_000;
 export const MAX_DIMENSION = 4_000;
 
+/** Largest finite float16; pgvector refuses to turn more into `halfvec`. */
+const FLOAT16_MAX = 65_504;
+
 /** How one index compares vectors, as SQL text. */
 export interface Comparison {
   /** Sort key (ascending) that the HNSW index serves. */
   readonly nearestFirst: (a: string, b: string) => string;
-  /** The same order without the index: an exact scan. */
+  /** Score of two vectors. As a sort key (descending) it asks for an exact scan. */
   readonly score: (a: string, b: string) => string;
   /** Indexed expression and operator class of `create index ... using hnsw`. */
   readonly indexed: (a: string) => string;
   readonly needsLength: boolean;
+  /** Largest size of a component that the index can hold; `undefined` where float32 is the only limit. */
+  readonly largestComponent: number | undefined;
 }
 
 /**
- * SQL of a similarity function at a dimension. Above 2,000 dimensions the index is built on half precision; the score
- * always comes from the stored float32 components.
+ * SQL of a similarity function at a dimension. Above 2,000 dimensions the index is built on half precision (under
+ * COSINE of the normalised vector, so that its size cannot leave float16's range); the score always comes from the
+ * stored float32 components.
  */
 export function comparison(similarity: SimilarityFunction, dimension: number): Comparison {
   const { operator, operatorClass, score, needsLength } = FORMULAS[similarity];
-  const half = dimension > MAX_VECTOR_DIMENSION;
-  const operand = (a: string) => (half ? `(${a}::halfvec(${dimension}))` : a);
+  if (dimension <= MAX_VECTOR_DIMENSION) {
+    return {
+      nearestFirst: (a, b) => `${a} ${operator} ${b}`,
+      score,
+      indexed: (a) => `${a} vector_${operatorClass}_ops`,
+      needsLength,
+      largestComponent: undefined,
+    };
+  }
+  const half = (a: string) => `(${needsLength ? `l2_normalize(${a})` : a}::halfvec(${dimension}))`;
   return {
-    nearestFirst: (a, b) => `${operand(a)} ${operator} ${operand(b)}`,
+    nearestFirst: (a, b) => `${half(a)} ${operator} ${half(b)}`,
     score,
-    indexed: (a) => `${operand(a)} ${half ? 'halfvec' : 'vector'}_${operatorClass}_ops`,
+    indexed: (a) => `${half(a)} halfvec_${operatorClass}_ops`,
     needsLength,
+    largestComponent: needsLength ? undefined : FLOAT16_MAX,
   };
 }

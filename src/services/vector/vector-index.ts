@@ -1,7 +1,7 @@
 import { HttpError } from '../../http/errors.js';
 import type { Database } from '../../lib/postgres.js';
 import { EF_SEARCH } from './client.js';
-import { packMany, packOne } from './components.js';
+import { type ComponentRules, packMany, packOne } from './components.js';
 import { translateError } from './errors.js';
 import type { IndexTables } from './index-tables.js';
 import { checkBytes, metadataText } from './metadata.js';
@@ -21,7 +21,7 @@ const MAX_EF_SEARCH = 1_000;
 /** One index whose tables are there. */
 export class VectorIndex {
   private readonly statements: Statements;
-  private readonly rules: { readonly dimension: number; readonly needsLength: boolean };
+  private readonly rules: ComponentRules;
 
   constructor(
     private readonly database: Database,
@@ -30,7 +30,7 @@ export class VectorIndex {
     private readonly settings: IndexSettings,
   ) {
     const compare = comparison(settings.similarity, settings.dimension);
-    this.rules = { dimension: settings.dimension, needsLength: compare.needsLength };
+    this.rules = { ...compare, dimension: settings.dimension };
     this.statements = statementsOf(schema, tables, compare);
   }
 
