@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { backend } from '../support/backend.js';
+import { eventually } from '../support/eventually.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { TOKENS } from '../support/tokens.js';
+
+const PREFIX = `kv-faults:${randomBytes(4).toString('hex')}:`;
+const redis = backend('redis');
+let gateway: RunningGateway;
+
+async function run(command: readonly unknown[], url = gateway.url) {
+  const startedAt = performance.now();
+  const response = await fetch(`${url}/kv`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKENS.kv}` },
+    body: JSON.stringify(command),
+  });
+  const body = (await response.json()) as { result?: unknown; error?: string };
+  return { status: response.status, body, headers: response.headers, ms: performance.now() - startedAt };
+}
+
+const recovered = () =>
+  eventually(async () => expect((await run(['PING'])).body).toEqual({ result: 'PONG' }), 5_000);
+
+beforeAll(async () => {
+  gateway = await startGateway({ kv: { databases: [{ timeoutMs: 1_500 }] } });
+  await recovered();
+});
+
+afterAll(async () => {
+  await redis.resume().catch(() => undefined);
+  await redis.start();
+  await recovered();
+  const { body } = await run(['KEYS', `${PREFIX}*`]);
+  if ((body.result as string[]).length > 0) await run(['DEL', ...(body.result as string[])]);
+  await gateway.stop();
+}, 30_000);
+
+test('Redis killed under load: every request is answered, none runs twice, and it recovers by itself', async () => {
+  const counter = `${PREFIX}counter`;
+  const statuses = new Map<number, number>();
+  let stop = false;
+  const clients = Array.from({ length: 20 }, async () => {
+    while (!stop) {
+      const { status, body, headers, ms } = await run(['INCR', counter]);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      expect(ms).toBeLessThan(2_000);
+      if (status === 200) continue;
+      expect([502, 503]).toContain(status);
+      expect(body.error).toMatch(status === 503 ? /^ERR .*nothing was executed/ : /^ERR .*unknown/);
+      // only what certainly did not run invites to try again
+      expect(headers.get('retry-after') === null).toBe(status === 502);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+  await eventually(() => expect(statuses.get(200) ?? 0).toBeGreaterThan(200));
+  await redis.kill();
+  await eventually(() => expect(statuses.get(503) ?? 0).toBeGreaterThan(20));
+  const before = statuses.get(200) ?? 0;
+  await redis.start();
+  await eventually(() => expect(statuses.get(200) ?? 0).toBeGreaterThan(before + 200), 10_000);
+  stop = true;
+  await Promise.all(clients);
+}, 40_000);
+
+test('Redis stopped in its tracks: 504 within the deadline, then 503 at once, no command sent twice', async () => {
+  const counter = `${PREFIX}paused`;
+  expect((await run(['SET', counter, 0])).status).toBe(200);
+  await redis.pause();
+  try {
+    const stalled = await Promise.all(Array.from({ length: 5 }, () => run(['INCR', counter])));
+    for (const { status, body, ms } of stalled) {
+      expect([502, 504]).toContain(status);
+      expect(body.error).toMatch(/^ERR .*unknown/);
+      expect(ms).toBeLessThan(3_000);
+    }
+    // the silent connection is given up: from now on nothing waits for it
+    await eventually(async () => expect((await run(['PING'])).status).toBe(503), 5_000);
+    const refused = await run(['PING']);
+    expect(refused.ms).toBeLessThan(500);
+    const ready = await fetch(`${gateway.url}/readyz`);
+    expect(ready.status).toBe(503);
+  } finally {
+    await redis.resume();
+  }
+  await recovered();
+  expect(Number((await run(['GET', counter])).body.result)).toBeLessThanOrEqual(5);
+}, 40_000);
+
+test('Redis away at the start: 503 with Retry-After, and it joins when it comes', async () => {
+  await redis.kill();
+  const late = await startGateway({ kv: {} });
+  try {
+    const { status, body, headers, ms } = await run(['PING'], late.url);
+    expect({ status, body }).toEqual({ status: 503, body: { error: expect.stringMatching(/^ERR /) } });
+    expect(headers.get('retry-after')).toBe('1');
+    expect(ms).toBeLessThan(2_000);
+    await redis.start();
+    await eventually(async () => expect((await run(['PING'], late.url)).status).toBe(200), 5_000);
+  } finally {
+    await late.stop();
+  }
+}, 40_000);
+
+test('a wrong password is 503, and the reason shown holds no secret', async () => {
+  const url = new URL(process.env.PORTICO_REDIS_URL as string);
+  url.password = 'wrong-password-0123456789';
+  const locked = await startGateway({ kv: {} }, { PORTICO_REDIS_URL: url.href });
+  try {
+    expect((await run(['PING'], locked.url)).status).toBe(503);
+    const reason = await eventually(async () => {
+      const text = await (await fetch(`${locked.url}/readyz`)).text();
+      expect(text).toContain('WRONGPASS');
+      return text;
+    });
+    expect(reason).not.toContain('wrong-password');
+  } finally {
+    await locked.stop();
+  }
+}, 20_000);

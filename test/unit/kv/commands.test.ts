@@ -1,0 +1,167 @@
+import type { CommandFacts, CommandTable } from '../../../src/services/kv/command-table.js';
+import { readCommandTable } from '../../../src/services/kv/command-table.js';
+import { CommandRules } from '../../../src/services/kv/commands.js';
+
+function facts(flags: string[], categories: string[], subcommands: CommandTable = new Map()): CommandFacts {
+  return { flags: new Set(flags), categories: new Set(categories), subcommands };
+}
+
+const TABLE: CommandTable = new Map([
+  ['get', facts(['readonly'], ['@read'])],
+  ['set', facts(['write'], ['@write'])],
+  ['scan', facts(['readonly'], ['@read'])],
+  ['keys', facts(['readonly'], ['@read', '@dangerous'])],
+  ['ping', facts([], ['@connection'])],
+  ['sort_ro', facts(['readonly'], ['@read', '@dangerous'])],
+  ['xread', facts(['readonly', 'blocking'], ['@read', '@blocking'])],
+  ['publish', facts(['pubsub'], ['@pubsub'])],
+  ['newlisten', facts(['pubsub', 'noscript'], ['@pubsub'])],
+  ['newwait', facts(['blocking', 'readonly'], ['@read'])],
+  [
+    'object',
+    facts(
+      [],
+      ['@slow'],
+      new Map([
+        ['encoding', facts(['readonly'], ['@read'])],
+        ['help', facts([], ['@slow'])],
+      ]),
+    ),
+  ],
+]);
+const rules = new CommandRules(TABLE);
+
+test.each([
+  'AUTH',
+  'HELLO',
+  'RESET',
+  'QUIT',
+  'SELECT',
+  'CLIENT',
+  'MULTI',
+  'EXEC',
+  'DISCARD',
+  'WATCH',
+  'UNWATCH',
+  'SUBSCRIBE',
+  'PSUBSCRIBE',
+  'SSUBSCRIBE',
+  'UNSUBSCRIBE',
+  'MONITOR',
+  'SYNC',
+  'PSYNC',
+  'REPLCONF',
+  'BLPOP',
+  'BRPOP',
+  'BRPOPLPUSH',
+  'BLMOVE',
+  'BLMPOP',
+  'BZPOPMIN',
+  'BZPOPMAX',
+  'BZMPOP',
+  'WAIT',
+  'WAITAOF',
+  'SHUTDOWN',
+  'DEBUG',
+  'MODULE',
+  'MIGRATE',
+  'REPLICAOF',
+  'SLAVEOF',
+  'FAILOVER',
+  'CLUSTER',
+])('%s is refused in any case, with any table', (name) => {
+  for (const someRules of [rules, new CommandRules(new Map())]) {
+    for (const spelling of [name, name.toLowerCase(), Buffer.from(name)])
+      expect(someRules.refusal([spelling, 'x'], 'full')).toMatch(
+        new RegExp(`^ERR Command '${name}' is not available`),
+      );
+  }
+});
+
+test.each([
+  [['GET', 'a']],
+  [['publish', 'a', 'b']],
+  [['NOPE', 'a']],
+  [['eval', 'return 1', '0']],
+  [['FLUSHALL']],
+  [['xread', 'COUNT', '1', 'STREAMS', 'block', '0']],
+  [['xreadgroup', 'GROUP', 'block', 'block', 'STREAMS', 's', '>']],
+  [['CONFIG', 'GET', 'maxmemory*']],
+  [['CONFIG', 'GET', 'req']],
+  [['CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru', 'hash-max-listpack-entries', '10']],
+  [['SCRIPT', 'LOAD', 'return 1']],
+  [['ACL', 'WHOAMI']],
+])('%j may run', (command) => {
+  expect(rules.refusal(command, 'full')).toBeUndefined();
+});
+
+test.each([
+  [[], 'empty command'],
+  [[''], 'empty command'],
+  [['xread', 'BLOCK', '0', 'STREAMS', 's', '$'], 'BLOCK'],
+  [['XREADGROUP', 'GROUP', 'g', 'c', 'block', '0', 'STREAMS', 's', '>'], 'BLOCK'],
+  [['XREAD', Buffer.from('block'), '0', 'STREAMS', 's', '$'], 'BLOCK'],
+  [['newwait', 'k'], 'blocks'],
+  [['newlisten', 'k'], 'subscribes'],
+  [['CONFIG', 'SET', 'dir', '/etc'], 'not on data'],
+  [['CONFIG', 'SET', 'maxmemory', '1mb', 'requirepass', ''], 'not on data'],
+  [['CONFIG', 'REWRITE'], 'host'],
+  [['CONFIG', 'GET', '*'], 'passwords'],
+  [['CONFIG', 'GET', 'maxmemory', 'RE?UIREPAS[a-z]'], 'passwords'],
+  [['CONFIG', 'GET', 'm\\asterauth'], 'passwords'],
+  [['CONFIG', 'GET', `${'*'.repeat(10)}r*e*q*u*i*r*e*p*a*s*s*`], 'passwords'],
+  [['script', 'debug', 'yes'], 'DEBUG'],
+  [['acl', 'load'], 'LOAD'],
+])('%j is refused: %s', (command, reason) => {
+  expect(rules.refusal(command, 'full')).toMatch(/^ERR /);
+  expect(rules.refusal(command, 'full')).toContain(reason);
+});
+
+test('more arguments than Redis reads are refused before they are sent', () => {
+  expect(rules.refusal(new Array(1024 * 1024 + 1).fill('DEL'), 'full')).toMatch(/^ERR more than 1048576/);
+});
+
+test.each([
+  [['get', 'a'], true],
+  [['PING'], true],
+  [['OBJECT', 'ENCODING', 'k'], true],
+  [['xread', 'STREAMS', 's', '0'], true],
+  [['set', 'a', 'b'], false],
+  [['SCAN', '0'], false],
+  [['keys', '*'], false],
+  [['sort_ro', 'k'], false],
+  [['OBJECT', 'HELP'], false],
+  [['OBJECT'], false],
+  [['nope'], false],
+  [['x'.repeat(100)], false],
+])('the read-only token: %j %s', (command, allowed) => {
+  const refusal = rules.refusal(command, 'read');
+  if (allowed) expect(refusal).toBeUndefined();
+  else expect(refusal).toMatch(/^NOPERM this user has no permissions to run the '[a-z_]+' command$/);
+});
+
+test('without a command table the read-only token may do nothing', () => {
+  expect(new CommandRules(new Map()).refusal(['get', 'a'], 'read')).toMatch(/^NOPERM/);
+});
+
+test('the reply of COMMAND, with subcommands; what is no such reply makes no entries', () => {
+  const text = (word: string) => Buffer.from(word);
+  const entry = (name: string, flags: string[], categories: string[], subcommands: never[] = []) => [
+    text(name),
+    '2',
+    flags.map(text),
+    '1',
+    '1',
+    '1',
+    categories.map(text),
+    [],
+    [],
+    subcommands,
+  ];
+  const table = readCommandTable([
+    entry('OBJECT', [], ['@slow'], [entry('object|freq', ['readonly'], ['@read'])] as never),
+  ]);
+  expect(table.get('object')?.subcommands.get('freq')?.categories).toEqual(new Set(['@read']));
+  for (const other of [undefined, null, '1', text('x'), [null, '1']] as never[])
+    expect([...readCommandTable(other).keys()].filter((name) => name !== '')).toEqual([]);
+});
