@@ -1,0 +1,294 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { services } from '../../src/services/index.js';
+import { eventually } from '../support/eventually.js';
+
+/** A launcher run by itself, on ports and in a folder of this file's own, for a gateway with the key-value service. */
+interface Finished {
+  code: number | null;
+  out: string;
+}
+
+// Each start and stop takes a second or two, on a busy machine several.
+jest.setTimeout(40_000);
+
+let folder: string;
+let environment: NodeJS.ProcessEnv;
+let base: number;
+
+async function listen(port: number): Promise<Server> {
+  const server = createServer();
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+async function close(server: Server): Promise<void> {
+  server.close();
+  await once(server, 'close');
+}
+
+async function isFree(port: number): Promise<boolean> {
+  try {
+    await close(await listen(port));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first of ten free ports in a row, above those of npm start and npm test. */
+async function freeBlock(): Promise<number> {
+  for (let start = 20_570; start < 30_000; start += 100) {
+    const ports = Array.from({ length: 10 }, (_, i) => start + i);
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return start;
+  }
+  throw new Error('no ten free ports in a row');
+}
+
+function script(name: string, ...args: string[]): Promise<Finished> {
+  return new Promise((resolve) => {
+    const options = { env: environment, timeout: 40_000 };
+    execFile(process.execPath, [`compose/${name}.mjs`, ...args], options, (error, stdout, stderr) => {
+      resolve({
+        code: error === null ? 0 : ((error.code as number | undefined) ?? null),
+        out: stderr + stdout,
+      });
+    });
+  });
+}
+
+const start = (...args: string[]) => script('start', '--config', join(folder, 'portico.yaml'), ...args);
+const stop = () => script('stop');
+const stateFile = (...names: string[]) => join(folder, 'state', ...names);
+const pidOf = (name: string) => Number(readFileSync(stateFile('run', `${name}.pid`), 'utf8').split(' ')[0]);
+const isAlive = (pid: number) =>
+  existsSync(`/proc/${pid}/stat`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+
+function connection(): Record<string, string> {
+  const lines = readFileSync(stateFile('connection.env'), 'utf8').split('\n');
+  const pairs = lines.filter((line) => /^[A-Z_]+=/.test(line));
+  return Object.fromEntries(pairs.map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
+}
+
+async function command(words: string[], timeoutMs = 5_000): Promise<unknown> {
+  const { PORTICO_KV_URL: url = '', PORTICO_KV_TOKEN: token = '' } = connection();
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+    body: JSON.stringify(words),
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  return answer.json();
+}
+
+/** Every process whose environment or command line names this file's folder. */
+function processesOfOurs(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .filter((name) => {
+      try {
+        const said =
+          readFileSync(`/proc/${name}/cmdline`, 'utf8') + readFileSync(`/proc/${name}/environ`, 'utf8');
+        return said.includes(folder);
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portico-test-launcher-'));
+  base = await freeBlock();
+  const others = services.filter(({ name }) => name !== 'kv').map(({ name }) => [name, { enabled: false }]);
+  writeFileSync(join(folder, 'portico.yaml'), stringify(Object.fromEntries(others)));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !name.startsWith('PORTICO_') || name === 'PORTICO_TEST_RUN',
+  );
+  environment = {
+    ...Object.fromEntries(inherited),
+    PORTICO_STATE_DIR: stateFile(),
+    PORTICO_PORT_BASE: String(base),
+    PORTICO_HTTP_PORT: String(base + 9),
+    PORTICO_BACKENDS: 'native',
+  };
+});
+
+afterEach(async () => {
+  await stop();
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('npm start -- --detach', () => {
+  it('brings up what the configuration needs, shows how to reach it, and keeps secrets to the owner', async () => {
+    const { code, out } = await start('--detach');
+    expect([code, out]).toEqual([0, expect.stringContaining(`http://127.0.0.1:${base + 9}/kv`)]);
+    expect(await command(['SET', 'greeting', 'hello'])).toEqual({ result: 'OK' });
+    expect(await command(['GET', 'greeting'])).toEqual({ result: 'hello' });
+    expect(out).toContain(connection().PORTICO_KV_TOKEN);
+    for (const file of ['secrets.env', 'connection.env', 'run/redis.conf']) {
+      expect([file, statSync(stateFile(file)).mode & 0o777]).toEqual([file, 0o600]);
+    }
+    const password = new URL(connection().PORTICO_REDIS_URL ?? '').password;
+    expect(password.length).toBeGreaterThan(40);
+    for (const pid of processesOfOurs()) {
+      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).not.toContain(password);
+    }
+    expect(existsSync(stateFile('run', 'kafka.pid'))).toBe(false);
+  });
+
+  it('says so when it runs already, and changes nothing', async () => {
+    await start('--detach');
+    const before = [pidOf('gateway'), pidOf('redis'), readFileSync(stateFile('secrets.env'), 'utf8')];
+    const { code, out } = await start();
+    expect([code, out]).toEqual([0, expect.stringContaining('It runs already; nothing was changed.')]);
+    expect([pidOf('gateway'), pidOf('redis'), readFileSync(stateFile('secrets.env'), 'utf8')]).toEqual(
+      before,
+    );
+  });
+
+  it('brings a killed backend back, with its data, and leaves the gateway alone', async () => {
+    await start('--detach');
+    const gateway = pidOf('gateway');
+    await command(['SET', 'kept', 'yes']);
+    await script('backends', 'stop', 'redis');
+    await script('backends', 'start', 'redis');
+    await script('backends', 'kill', 'redis');
+    const { out } = await start('--detach');
+    expect(out).toContain('what had died is up again');
+    expect(pidOf('gateway')).toBe(gateway);
+    expect(await eventually(() => command(['GET', 'kept']))).toEqual({ result: 'yes' });
+  });
+
+  it('brings a killed gateway back and leaves the backend alone', async () => {
+    await start('--detach');
+    const redis = pidOf('redis');
+    process.kill(pidOf('gateway'), 'SIGKILL');
+    const { code, out } = await start('--detach');
+    expect([code, out]).toEqual([0, expect.stringContaining('runs already')]);
+    expect(pidOf('redis')).toBe(redis);
+    expect(await command(['PING'])).toEqual({ result: 'PONG' });
+  });
+
+  it('goes by the start time of a process, not by its number alone', async () => {
+    const foreign = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' });
+    try {
+      await mkdir(stateFile('run'), { recursive: true });
+      for (const name of ['redis', 'gateway', 'launcher']) {
+        writeFileSync(stateFile('run', `${name}.pid`), `${foreign.pid} 12345\n`);
+      }
+      expect((await start('--detach')).code).toBe(0);
+      expect(pidOf('redis')).not.toBe(foreign.pid);
+      await stop();
+      expect(isAlive(foreign.pid as number)).toBe(true);
+    } finally {
+      foreign.kill('SIGKILL');
+    }
+  });
+
+  it('names a taken port, who has it and what to do; the gateway says what is missing', async () => {
+    const thief = await listen(base + 1);
+    try {
+      const { code, out } = await start('--detach');
+      expect(code).toBe(0);
+      expect(out).toContain(`port ${base + 1}, which is for redis, is taken by`);
+      expect(out).toContain(`(process ${process.pid})`);
+      expect(out).toContain('PORTICO_PORT_BASE');
+      const ready = await fetch(`http://127.0.0.1:${base + 9}/readyz`);
+      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(`port ${base + 1}`)]);
+    } finally {
+      await close(thief);
+    }
+  });
+
+  it('does not start a gateway on a taken port, and leaves nothing behind', async () => {
+    const thief = await listen(base + 9);
+    try {
+      const { code, out } = await start('--detach');
+      expect([code, out]).toEqual([1, expect.stringContaining(`port ${base + 9}, which is for the gateway`)]);
+      expect(processesOfOurs()).toEqual([]);
+    } finally {
+      await close(thief);
+    }
+  });
+
+  it('refuses a bad configuration with all reasons before it starts anything', async () => {
+    writeFileSync(join(folder, 'bad.yaml'), 'http:\n  prot: 1\nkv:\n  enabled: maybe\n');
+    const { code, out } = await script('start', '--detach', '--config', join(folder, 'bad.yaml'));
+    expect(code).toBe(78);
+    expect(out).toMatch(/http\.prot.*port/);
+    expect(out).toContain('kv.enabled');
+    expect(processesOfOurs()).toEqual([]);
+  });
+});
+
+describe('npm start in the foreground', () => {
+  let launcher: ChildProcess;
+  let said = '';
+
+  async function startInForeground(): Promise<void> {
+    said = '';
+    const args = ['compose/start.mjs', '--config', join(folder, 'portico.yaml')];
+    launcher = spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    const ready = new Promise<void>((resolve, reject) => {
+      for (const stream of [launcher.stdout, launcher.stderr]) {
+        stream?.setEncoding('utf8').on('data', (chunk: string) => {
+          said += chunk;
+          if (said.includes('Ctrl-C stops it.')) resolve();
+        });
+      }
+      launcher.once('exit', (code) => reject(new Error(`the launcher ended with ${code}: ${said}`)));
+    });
+    await ready;
+  }
+
+  it('ends all that it started on Ctrl-C', async () => {
+    await startInForeground();
+    const pids = [pidOf('gateway'), pidOf('redis')];
+    const exit = once(launcher, 'exit');
+    launcher.kill('SIGINT');
+    expect((await exit)[0]).toBe(0);
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    expect(processesOfOurs()).toEqual([]);
+  });
+
+  it('killed without warning, leaves what npm stop still finds', async () => {
+    await startInForeground();
+    const pids = [pidOf('gateway'), pidOf('redis')];
+    const exit = once(launcher, 'exit');
+    launcher.kill('SIGKILL');
+    await exit;
+    expect(await stop()).toEqual({ code: 0, out: expect.stringContaining('Stopped.') });
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    expect(processesOfOurs()).toEqual([]);
+  });
+});
+
+describe('npm stop', () => {
+  it('has nothing to do when nothing runs', async () => {
+    expect(await stop()).toEqual({ code: 0, out: expect.stringMatching(/Nothing (runs|ran)\.\n$/) });
+  });
+});
+
+describe('a paused backend', () => {
+  it('keeps its connections and answers nothing until it is resumed', async () => {
+    await start('--detach');
+    await script('backends', 'pause', 'redis');
+    expect((await script('backends', 'status')).out).toMatch(
+      /"redis": \{\s+"running": true,\s+"paused": true/,
+    );
+    await expect(command(['PING'], 500)).rejects.toThrow('timeout');
+    await script('backends', 'resume', 'redis');
+    expect(await eventually(() => command(['PING']))).toEqual({ result: 'PONG' });
+  });
+});
