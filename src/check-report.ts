@@ -21,7 +21,8 @@ function setVariables(config: Config): string[] {
     if (env === undefined) return [];
     let value: unknown = { ...config, ...config.services };
     for (const step of path) value = (value as Record<string, unknown> | null)?.[step === '#' ? '0' : step];
-    return value === undefined || value === null ? [] : [env];
+    const empty = value === undefined || value === null || (Array.isArray(value) && value.length === 0);
+    return empty ? [] : [env];
   });
 }
 
