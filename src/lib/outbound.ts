@@ -51,7 +51,11 @@ const CONNECT_MS = 10_000;
 export class Outbound {
   private readonly agent: Agent;
 
-  constructor(private readonly guard: AddressGuard) {
+  /** @param resolve an argument so that a test can be the name server */
+  constructor(
+    private readonly guard: AddressGuard,
+    private readonly resolve: typeof lookup = lookup,
+  ) {
     // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
     this.agent = new Agent({ connect: this.connector(), headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
   }
@@ -81,7 +85,7 @@ export class Outbound {
   }
 
   private connector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: CONNECT_MS, lookup: guardedLookup(this.guard) });
+    const connect = buildConnector({ timeout: CONNECT_MS, lookup: guardedLookup(this.guard, this.resolve) });
     return (options, callback) => {
       // `lookup` is not asked about IP literals (undici 7.30), so they are judged here
       const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
@@ -113,9 +117,9 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** `dns.lookup` that hands on only addresses which the guard passes, and fails when none is left. */
-function guardedLookup(guard: AddressGuard): LookupFunction {
+function guardedLookup(guard: AddressGuard, resolve: typeof lookup): LookupFunction {
   return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error !== null) {
         callback(error, []);
         return;

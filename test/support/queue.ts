@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect } from 'amqplib';
+import pg from 'pg';
+import { describeTopology } from '../../src/services/queue/topology.js';
+import { backendAddress } from './environment.js';
+import { TOKENS } from './tokens.js';
+
+export interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** `performance.now()` when it had arrived whole. */
+  readonly at: number;
+}
+
+export interface Receiver {
+  /** `http://127.0.0.1:<port>` */
+  readonly url: string;
+  readonly port: number;
+  readonly received: readonly Received[];
+  stop(): Promise<void>;
+}
+
+type Answer = (request: Received, response: ServerResponse, raw: IncomingMessage) => void;
+
+/** A destination on loopback that keeps what it gets; answers 200 unless `answer` does something else. */
+export async function startReceiver(
+  answer: Answer = (_, response) => void response.end(),
+  port = 0,
+): Promise<Receiver> {
+  const received: Received[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const entry = { method, url, headers, body: Buffer.concat(chunks), at: performance.now() };
+      received.push(entry);
+      answer(entry, response, request);
+    });
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const bound = (server.address() as AddressInfo).port;
+  return {
+    url: `http://127.0.0.1:${bound}`,
+    port: bound,
+    received,
+    stop: () => {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+export interface QueueNamespace {
+  /** The queue's section of a gateway's configuration: own names, loopback allowed, quick to notice what is lost. */
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly prefix: string;
+  readonly schema: string;
+  /** Rows of a query in which `$schema` stands for the namespace's schema. */
+  query<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Removes every exchange and queue and the schema. */
+  remove(): Promise<void>;
+}
+
+/** Names in RabbitMQ and Postgres that one test file has for itself. */
+export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): QueueNamespace {
+  const name = `test_queue_${randomBytes(4).toString('hex')}`;
+  const query = async <Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> => {
+    const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+    await client.connect();
+    try {
+      return (await client.query(sql.replaceAll('$schema', name), [...values])).rows as Row[];
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    config: {
+      prefix: name,
+      schema: name,
+      allowedDestinations: ['127.0.0.1'],
+      leaseMs: 2_000,
+      sweepIntervalMs: 500,
+      sweepGraceMs: 2_000,
+      ...change,
+    },
+    prefix: name,
+    schema: name,
+    query,
+    remove: async () => {
+      await removeTopology(name);
+      await query('drop schema if exists $schema cascade');
+    },
+  };
+}
+
+async function removeTopology(prefix: string): Promise<void> {
+  const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
+  const channel = await connection.createChannel();
+  const { queues, exchanges } = describeTopology(prefix);
+  await Promise.all([
+    ...queues.map((queue) => channel.deleteQueue(queue.name)),
+    ...exchanges.map((exchange) => channel.deleteExchange(exchange.name)),
+  ]);
+  await connection.close();
+}
+
+export interface Published {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: { messageId?: string; url?: string; error?: string };
+}
+
+/** `POST /queue/v2/publish/<destination>` */
+export async function publish(
+  gateway: { readonly url: string },
+  destination: string,
+  headers: Readonly<Record<string, string>> = {},
+  body: string | Buffer = '',
+): Promise<Published> {
+  const reply = await fetch(`${gateway.url}/queue/v2/publish/${destination}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKENS.queue}`, ...headers },
+    body: body as string,
+  });
+  return { status: reply.status, headers: reply.headers, body: (await reply.json()) as Published['body'] };
+}
