@@ -49,6 +49,11 @@ export class BrokerLink {
     options.lifecycle.onStop(`rabbitmq ${options.name}`, stop, CONNECT_MS + 2 * CLOSE_MS);
   }
 
+  /** Gives the connection up and makes it anew, for what only `onUp` can mend. */
+  restart(reason: string): void {
+    if (this.channel !== undefined) this.interrupt(new Error(reason));
+  }
+
   private async run(): Promise<void> {
     const { log, name } = this.options;
     while (!this.stopped) {

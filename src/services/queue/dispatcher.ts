@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { backoffDelay } from '../../lib/backoff.js';
 import type { Logger } from '../../lib/logger.js';
 import { classifyDatabaseError } from '../../lib/postgres.js';
@@ -10,6 +11,8 @@ export interface DispatcherOptions {
   /** Tokens worked on at once. */
   readonly concurrency: number;
   readonly process: (token: Token, signal: AbortSignal) => Promise<void>;
+  /** Declares the topology again: a queue of it is gone. */
+  readonly mend: (reason: string) => void;
   /** Rejects while messages cannot be claimed. */
   readonly checkStore: () => Promise<void>;
   readonly log: Logger;
@@ -28,16 +31,19 @@ export class Dispatcher {
   private storeDown = false;
   private endPause: (() => void) | undefined;
 
-  constructor(private readonly options: DispatcherOptions) {}
+  constructor(private readonly options: DispatcherOptions) {
+    // every attempt in flight listens
+    setMaxListeners(0, this.aborter.signal);
+  }
 
   /** To be called with each new channel, after the topology was declared. */
   async attach(channel: Channel): Promise<void> {
-    const { names, concurrency, log } = this.options;
+    const { names, concurrency, mend } = this.options;
     await channel.prefetch(concurrency);
     await channel.consume(names.unrouted, (message) => {
-      if (message === null) return;
-      log.warn({ key: message.fields.routingKey }, 'queue: a token had no queue to go to');
-      channel.ack(message);
+      // the sweeper gives such a token's message another one
+      if (message !== null) settle(channel, message, true);
+      mend(message === null ? 'the queue of unrouted tokens was deleted' : 'a token had no queue to go to');
     });
     this.channel = channel;
     if (!this.storeDown) await this.consume(channel);
@@ -62,8 +68,7 @@ export class Dispatcher {
   private async consume(channel: Channel): Promise<void> {
     if (this.stopping) return;
     const { consumerTag } = await channel.consume(this.options.names.work, (message) => {
-      // RabbitMQ ended the consumer (queue deleted): only a new connection with a new topology helps
-      if (message === null) channel.emit('error', new Error('the consumer was cancelled by RabbitMQ'));
+      if (message === null) this.options.mend('the work queue was deleted');
       else this.take(channel, message);
     });
     if (this.channel === channel) this.consumerTag = consumerTag;

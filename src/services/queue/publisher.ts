@@ -36,6 +36,8 @@ export class TokenPublisher {
   constructor(
     private readonly link: PublishLink,
     private readonly names: TopologyNames,
+    /** Declares the topology again: a queue of it is gone. */
+    private readonly mend: (reason: string) => void,
   ) {}
 
   /** Why nothing can be published now; `undefined` when it can. */
@@ -101,6 +103,8 @@ export class TokenPublisher {
       const refused = types.isNativeError(error) && /nacked/i.test(error.message);
       return new PublishError(refused ? 'refused' : 'unknown', 'RabbitMQ did not confirm the message');
     }
-    return wasReturned ? new PublishError('refused', 'no queue is bound for the message') : undefined;
+    if (!wasReturned) return undefined;
+    this.mend('a token had no queue to go to');
+    return new PublishError('refused', 'no queue takes the message');
   }
 }

@@ -104,7 +104,7 @@ function openPublishing(
     },
     onDown: () => publisher.detach(),
   });
-  const publisher = new TokenPublisher(link, topology.names);
+  const publisher = new TokenPublisher(link, topology.names, (reason) => link.restart(reason));
   return { link, publisher };
 }
 
@@ -142,10 +142,11 @@ function openDelivery(parts: DeliveryParts): void {
     names: topology.names,
     concurrency: config.concurrency,
     process: (token, signal) => worker.process(token, signal),
+    mend: (reason) => link.restart(reason),
     checkStore: () => database.check(),
     log,
   });
-  const link = new BrokerLink({
+  const link: BrokerLink = new BrokerLink({
     url: config.rabbitmqUrl as string,
     name: 'consuming',
     log,

@@ -15,7 +15,7 @@ const WORK = 'work';
 /** Quorum queues of RabbitMQ 4 drop a message after 20 returns unless told otherwise; -1 would drop at once on 3.10. */
 const DELIVERY_LIMIT = 1_000_000;
 
-/** Tokens whose queue is gone are only reported; Postgres knows what is due. */
+/** Tokens whose queue is gone only tell that it is; Postgres knows what is due. */
 const MAX_UNROUTED = 10_000;
 
 export interface TopologyNames {
@@ -63,9 +63,12 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     names,
     exchanges: [
       { name: names.unrouted, type: 'fanout' },
-      // a token without a queue would stall the level's dead-letter worker for good (32 of them do)
-      { name: names.delivery, type: 'topic', alternate: names.unrouted },
-      ...all.map((level) => ({ name: names.level(level), type: 'topic' as const })),
+      // tokens that no queue takes would stall the dead-letter worker of the level above for good (32 of them do)
+      ...[names.delivery, ...all.map(names.level)].map((name) => ({
+        name,
+        type: 'topic' as const,
+        alternate: names.unrouted,
+      })),
     ],
     queues: [
       {

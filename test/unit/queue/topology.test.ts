@@ -90,6 +90,18 @@ it('sends what has no queue to the unrouted one instead of stalling a level', ()
   ]);
 });
 
+it('stalls nothing when a queue is gone: what it should have held arrives as unrouted', () => {
+  const whole = describeTopology('p', 5);
+  const { exchange, routingKey } = routeFor(whole.names, 0b10110 * DELAY_UNIT_MS, 5);
+  for (const gone of [whole.names.work, whole.names.level(1), whole.names.level(2), whole.names.level(4)]) {
+    const bindings = whole.bindings.filter(
+      ({ destination, kind }) => kind === 'exchange' || destination !== gone,
+    );
+    const found = arrivals({ ...whole, bindings }, exchange, routingKey);
+    expect(found.map(({ queue }) => queue)).toEqual([whole.names.unrouted]);
+  }
+});
+
 it('binds queues that survive a restart, keep what they hold, and forward no other key', () => {
   const { queues, exchanges, names } = describeTopology('p');
   expect(queues).toHaveLength(27);

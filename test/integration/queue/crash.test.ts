@@ -1,0 +1,153 @@
+import { eventually } from '../../support/eventually.js';
+import {
+  type Published,
+  publish,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue.js';
+import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
+
+const CONCURRENCY = 20;
+const namespace = queueNamespace({ concurrency: CONCURRENCY, stopGraceMs: 1_000 });
+let receiver: Receiver;
+/** What the destination does with a message; called with its number. */
+let answer: (n: number, respond: (status: number, headers?: Record<string, string>) => void) => void;
+const gateways: SpawnedGateway[] = [];
+
+beforeAll(async () => {
+  receiver = await startReceiver((request, response) => {
+    answer(Number(request.url.split('?')[1]), (status, headers = {}) => {
+      response.writeHead(status, headers);
+      response.end();
+    });
+  });
+});
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
+});
+afterAll(async () => {
+  await receiver?.stop();
+  await namespace.remove();
+});
+
+async function start(): Promise<SpawnedGateway> {
+  const gateway = await spawnGateway({ queue: namespace.config });
+  gateways.push(gateway);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 20_000);
+  return gateway;
+}
+
+let round = 0;
+const freshPath = () => `/${++round}`;
+const arrivals = (path: string) =>
+  receiver.received
+    .filter(({ url }) => url.startsWith(`${path}?`))
+    .map(({ url }) => Number(url.split('?')[1]));
+
+/** Numbers of the messages whose publish was answered 200; a connection that broke counts as refused. */
+async function publishAccepted(
+  gateway: SpawnedGateway,
+  path: string,
+  numbers: readonly number[],
+  headers = {},
+): Promise<number[]> {
+  const replies = await Promise.all(
+    numbers.map((n) =>
+      publish(gateway, `${receiver.url}${path}?${n}`, headers).catch((): Partial<Published> => ({})),
+    ),
+  );
+  return numbers.filter((_, i) => replies[i]?.status === 200);
+}
+const range = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i);
+
+async function expectAllDelivered(
+  path: string,
+  accepted: readonly number[],
+  timeoutMs = 30_000,
+): Promise<void> {
+  await eventually(() => {
+    const got = new Set(arrivals(path));
+    expect(accepted.filter((n) => !got.has(n))).toEqual([]);
+  }, timeoutMs);
+  await eventually(async () => {
+    const [row] = await namespace.query<{ open: number }>(
+      'select count(*)::int as open from $schema.messages where finished_at is null',
+    );
+    expect(row?.open).toBe(0);
+  }, timeoutMs);
+}
+const duplicates = (path: string) => arrivals(path).length - new Set(arrivals(path)).size;
+
+it('killed while publishing, delivering, retrying and calling back, three times: every accepted message arrives', async () => {
+  const [path, callbacks] = [freshPath(), freshPath()];
+  answer = (n, respond) => {
+    const tries = arrivals(path).filter((other) => other === n).length;
+    setTimeout(() => respond(n % 3 === 0 && tries < 2 ? 500 : 200, { 'Retry-After': '200ms' }), 20);
+  };
+  const headers = { 'upstash-callback': `${receiver.url}${callbacks}?1` };
+  const accepted: number[] = [];
+  for (let life = 0; life < 3; life++) {
+    const gateway = await start();
+    const first = await publishAccepted(gateway, path, range(100, life * 300), headers);
+    expect(first).toHaveLength(100);
+    const rest = publishAccepted(gateway, path, range(200, life * 300 + 100), headers);
+    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30));
+    await gateway.kill();
+    accepted.push(...first, ...(await rest));
+  }
+  await start();
+  await expectAllDelivered(path, accepted);
+  // one callback an attempt whose outcome was written: at least one for every message
+  expect(arrivals(callbacks).length).toBeGreaterThanOrEqual(accepted.length);
+  const retried = accepted.filter((n) => n % 3 === 0);
+  expect(retried.length).toBeGreaterThan(100);
+  for (const n of retried)
+    expect(arrivals(path).filter((other) => other === n).length).toBeGreaterThanOrEqual(2);
+}, 120_000);
+
+it('killed beside another gateway: that one takes over, with no more duplicates than were in flight', async () => {
+  const path = freshPath();
+  answer = (_, respond) => void setTimeout(respond, 30, 200);
+  const [doomed, other] = [await start(), await start()];
+  const accepted = await publishAccepted(other, path, range(400));
+  expect(accepted).toHaveLength(400);
+  await doomed.kill();
+  await expectAllDelivered(path, accepted);
+  expect(duplicates(path)).toBeLessThanOrEqual(CONCURRENCY);
+}, 60_000);
+
+describe('SIGTERM', () => {
+  it('lets attempts end and delivers nothing twice', async () => {
+    const path = freshPath();
+    answer = (_, respond) => void setTimeout(respond, 100, 200);
+    const gateway = await start();
+    const accepted = await publishAccepted(gateway, path, range(200));
+    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(20));
+    expect(await gateway.stop()).toBe(0);
+    expect(arrivals(path).length).toBeLessThan(200);
+    await start();
+    await expectAllDelivered(path, accepted);
+    expect(duplicates(path)).toBe(0);
+  }, 60_000);
+
+  it('interrupts attempts that take too long, and the next gateway repeats them at once', async () => {
+    const path = freshPath();
+    let hang = true;
+    answer = (_, respond) => {
+      if (!hang) respond(200);
+    };
+    const gateway = await start();
+    const accepted = await publishAccepted(gateway, path, range(10));
+    await eventually(() => expect(arrivals(path)).toHaveLength(10));
+    const started = performance.now();
+    expect(await gateway.stop()).toBe(0);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    hang = false;
+    const leases = await namespace.query('select id from $schema.messages where lease_until > now()');
+    expect(leases).toEqual([]);
+    await start();
+    await expectAllDelivered(path, accepted);
+    expect(duplicates(path)).toBe(10);
+  }, 60_000);
+});
