@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { connect } from 'amqplib';
 import pg from 'pg';
-import { describeTopology } from '../../src/services/queue/topology.js';
 import { backendAddress } from './environment.js';
+import { removeQueueService } from './queue-cleanup.js';
 import { TOKENS } from './tokens.js';
 
 export interface Received {
@@ -96,22 +95,8 @@ export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): 
     prefix: name,
     schema: name,
     query,
-    remove: async () => {
-      await removeTopology(name);
-      await query('drop schema if exists $schema cascade');
-    },
+    remove: () => removeQueueService(name, name),
   };
-}
-
-async function removeTopology(prefix: string): Promise<void> {
-  const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
-  const channel = await connection.createChannel();
-  const { queues, exchanges } = describeTopology(prefix);
-  await Promise.all([
-    ...queues.map((queue) => channel.deleteQueue(queue.name)),
-    ...exchanges.map((exchange) => channel.deleteExchange(exchange.name)),
-  ]);
-  await connection.close();
 }
 
 export interface Published {
