@@ -38,6 +38,8 @@ function arrivals(topology: Topology, exchange: string, routingKey: string): { q
       else enter(next.get(destination) as string, ms + wait);
     }
   };
+  // the nameless exchange: the key is a queue's name
+  if (exchange === '') return [{ queue: routingKey, ms: 0 }];
   enter(exchange, 0);
   return found;
 }
