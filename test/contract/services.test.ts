@@ -25,8 +25,9 @@ const PROBES: Readonly<
     takesBody: '/vector/upsert',
   },
   broker: {
-    path: '/broker/topics',
-    method: 'GET',
+    path: '/broker/fetch',
+    method: 'POST',
+    body: '{"topic":"contract-none","partition":0}',
     authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
     takesBody: '/broker/produce/any',
   },

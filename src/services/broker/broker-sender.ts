@@ -1,6 +1,6 @@
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal, translateError } from './errors.js';
-import { errorType } from './kafkajs-inner.js';
+import { errorType } from './kafkajs-internals.js';
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
 
 /** Bytes of one partition's part of a send. */

@@ -1,6 +1,6 @@
 import kafkajs, { type Consumer, type LogEntry, type PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../lib/logger.js';
-import { calmIdleConnections } from './kafkajs-inner.js';
+import { calmIdleConnections } from './kafkajs-internals.js';
 
 calmIdleConnections();
 

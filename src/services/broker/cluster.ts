@@ -3,7 +3,7 @@ import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { kafkaLogCreator } from './client.js';
 import { unavailable } from './errors.js';
-import { type Address, type Api, KafkaConnection, KafkaTimeout } from './kafkajs-inner.js';
+import { type Address, type Api, KafkaConnection, KafkaTimeout } from './kafkajs-internals.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
 
 /**

@@ -1,8 +1,10 @@
 import { HttpError } from '../../http/errors.js';
 import { kafkaType, translateError } from './errors.js';
-import type { GroupMember, TopicPartitionOffset } from './group-member.js';
+import type { GroupMember } from './group-member.js';
+import type { TopicPartitionOffset } from './offset-commits.js';
 import type { Message } from './schemas.js';
 import { Turns } from './turns.js';
+import { pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
@@ -106,7 +108,8 @@ export class ConsumerInstance {
       const { topic, partition } = foreign;
       throw new HttpError('conflict', `Partition ${partition} of ${topic} is not assigned to this instance.`);
     }
-    const commit = positions.length > 0 ? this.member.commit(positions) : this.member.commitDelivered();
+    const { commits } = this.member;
+    const commit = positions.length > 0 ? commits.commit(positions) : commits.commitDelivered();
     await commit.catch((error: unknown) => {
       throw translateError(error);
     });
@@ -137,7 +140,7 @@ export class ConsumerInstance {
   private async retryOrThrow(until: AbortSignal): Promise<void> {
     const type = kafkaType(this.member.failure);
     if (type === undefined || !COORDINATOR_NOT_READY.has(type)) throw translateError(this.member.failure);
-    await untilAborted(new Promise((resolve) => setTimeout(resolve, COORDINATOR_PAUSE_MS)), until);
+    await untilAborted(pause(COORDINATOR_PAUSE_MS), until);
     if (!until.aborted) await this.renewed(this.topics);
   }
 }
@@ -148,15 +151,4 @@ function sorted(topics: readonly string[]): string[] {
 
 function notInGroup(cause: unknown): HttpError {
   return new HttpError('backend_unavailable', 'The instance is not in its group at present.', { cause });
-}
-
-async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  let stop: () => void = () => {};
-  const aborted = new Promise<void>((resolve) => {
-    stop = resolve;
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  await Promise.race([work, aborted]);
-  signal.removeEventListener('abort', stop);
 }

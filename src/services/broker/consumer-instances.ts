@@ -4,8 +4,9 @@ import type { Logger } from '../../lib/logger.js';
 import { createConsumer, type PartitionAssigner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
-import { GroupMember, type TopicPartitionOffset } from './group-member.js';
+import { GroupMember } from './group-member.js';
 import { committedOffsets } from './group-offsets.js';
+import type { TopicPartitionOffset } from './offset-commits.js';
 import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
 import { subscriptionAssigner } from './subscription-assigner.js';
 

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { z } from 'zod';
 import { type ErrorCode, HttpError } from '../../http/errors.js';
-import { errorType, KafkaTimeout } from './kafkajs-inner.js';
+import { errorType, KafkaTimeout } from './kafkajs-internals.js';
 
 /** The body of every error of this contract. */
 export const errorReply = z.object({ error: z.string(), status: z.int() });

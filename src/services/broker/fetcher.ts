@@ -5,6 +5,7 @@ import { fetchOnce, type Position, type ReadResult, readReply } from './log-read
 import { LogWatch } from './log-watch.js';
 import type { Message } from './schemas.js';
 import type { Topic } from './topics.js';
+import { pause } from './waits.js';
 
 export interface PartitionError extends Position {
   readonly error: HttpError;
@@ -147,8 +148,4 @@ function failureOf(
 
 function movedTo(position: Position, result: ReadResult | undefined): Position {
   return result === undefined ? position : { ...position, offset: result.next };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,4 +1,4 @@
-/** Shapes of the inner modules of kafkajs 2.2.4 that `kafkajs-inner.ts` imports; the package types only its public face. */
+/** Shapes of the inner modules of kafkajs 2.2.4 that `kafkajs-internals.ts` imports; the package types only its public face. */
 
 declare module 'kafkajs/src/network/connection.js' {
   namespace Connection {

@@ -1,7 +1,7 @@
 import type { HttpError } from '../../http/errors.js';
 import type { Cluster, Lane } from './cluster.js';
 import { kafkaCodeRefusal, kafkaRefusal } from './errors.js';
-import { errorType, readableRecords } from './kafkajs-inner.js';
+import { errorType, readableRecords } from './kafkajs-internals.js';
 import { sizeOf, toMessage } from './records.js';
 import type { Message } from './schemas.js';
 

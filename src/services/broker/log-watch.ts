@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.js';
 import { fetchOnce, type PartitionReply, type Position } from './log-reader.js';
+import { pause } from './waits.js';
 
 /**
  * How long one question to a broker waits, in ms: so much later at most does it notice a watcher that came meanwhile.
@@ -53,7 +54,7 @@ export class LogWatch {
         const replies = await fetchOnce(this.cluster, [...asked.values()], options);
         for (const [position, reply] of replies) wakeThose(watchers, position, reply);
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        await pause(PAUSE_MS);
         for (const { wake } of [...watchers]) wake();
       }
     }

@@ -1,0 +1,41 @@
+import type { HeldBatch, TakenPart } from './held-batch.js';
+import { sizeOf } from './records.js';
+
+/** The batches that one consumer holds. */
+export class HeldBatches {
+  private readonly batches: HeldBatch[] = [];
+
+  add(batch: HeldBatch): void {
+    this.batches.push(batch);
+  }
+
+  /** The batch is over: what is left of it is read again. */
+  remove(batch: HeldBatch): void {
+    batch.release();
+    const at = this.batches.indexOf(batch);
+    if (at >= 0) this.batches.splice(at, 1);
+  }
+
+  /** What is there, batch after batch, up to the limits; empty when nothing is. */
+  take(maxRecords: number, maxBytes: number): TakenPart[] {
+    const parts: TakenPart[] = [];
+    let recordsLeft = maxRecords;
+    let bytesLeft = maxBytes;
+    for (const batch of this.batches) {
+      if (recordsLeft <= 0 || bytesLeft <= 0) break;
+      const records = batch.take(recordsLeft, bytesLeft);
+      if (records.length === 0) continue;
+      parts.push({ batch, records });
+      recordsLeft -= records.length;
+      bytesLeft -= records.reduce((sum, record) => sum + sizeOf(record), 0);
+    }
+    // the next reply begins with another partition
+    if (parts.length > 0) this.batches.push(...this.batches.splice(0, 1));
+    return parts;
+  }
+
+  /** Lets every handler return: a group can only be joined again when all of them have. */
+  releaseAll(): void {
+    for (const batch of this.batches) batch.release();
+  }
+}
