@@ -114,7 +114,7 @@ async function openPorts(
   const servers: ListeningServer[] = [];
   try {
     for (const { port: wantedPort, mounts, pages } of wanted) {
-      servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, config.http));
+      servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, core));
     }
   } catch (error) {
     await Promise.all(servers.map((server) => server.drain(0)));

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import { discardBody } from './body.js';
 import { HttpError } from './errors.js';
@@ -54,6 +55,18 @@ export class Exchange implements RouteContext {
     if (this.over !== undefined) listener(this.over);
     else if (this.overListeners === undefined) this.overListeners = [listener];
     else this.overListeners.push(listener);
+  }
+
+  isOn(socket: Socket): boolean {
+    return this.request.socket === socket;
+  }
+
+  /** Its connection can bring no further bytes: a body that is not complete never will be. */
+  inputEnded(): void {
+    if (this.request.complete) return;
+    this.fail(
+      new HttpError('invalid_request', 'The body is malformed.', { headers: { Connection: 'close' } }),
+    );
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */

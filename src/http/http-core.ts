@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import type { Exchange } from './exchange.js';
 import type { Metrics } from './metrics.js';
@@ -40,6 +41,16 @@ export class HttpCore {
   closed(exchange: Exchange, operationId: string, status: number, startedAt: number): void {
     this.open.delete(exchange);
     this.metrics.requests.observe(operationId, status, (this.now() - startedAt) / 1_000);
+  }
+
+  /** Nothing more can be read from this connection: resolves when its requests are answered. */
+  async inputEnded(socket: Socket): Promise<void> {
+    for (;;) {
+      const waiting = [...this.open].filter((exchange) => exchange.isOn(socket));
+      if (waiting.length === 0) return;
+      for (const exchange of waiting) exchange.inputEnded();
+      await new Promise((resolve) => setTimeout(resolve, SWEEP_MS / 4));
+    }
   }
 
   /** Aborts what is still running; for the end of a stop whose time is up. */

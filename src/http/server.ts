@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { App } from './app.js';
 import { ERRORS, type ErrorCode } from './errors.js';
-import type { HttpSettings } from './settings.js';
+import type { HttpCore } from './http-core.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
 const IDLE_GRACE_MS = 100;
@@ -15,12 +15,8 @@ export interface ListeningServer {
 }
 
 /** Serves `app` on `host:port` (0: a free one). @throws EADDRINUSE, EACCES and the like, with the address in the message */
-export async function listen(
-  app: App,
-  host: string,
-  port: number,
-  settings: HttpSettings,
-): Promise<ListeningServer> {
+export async function listen(app: App, host: string, port: number, core: HttpCore): Promise<ListeningServer> {
+  const { settings } = core;
   const server = createServer(
     {
       IncomingMessage: app.IncomingMessage,
@@ -34,7 +30,9 @@ export async function listen(
     },
     app.handle,
   );
-  server.on('clientError', answerClientError);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    void core.inputEnded(socket).then(() => answerClientError(error, socket));
+  });
   // `Expect: 100-continue` is granted only when a handler reads the body, so a wrong token costs no upload
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
     request.once('resume', () => {
@@ -67,7 +65,10 @@ async function drain(server: Server, capMs: number): Promise<void> {
   });
 }
 
-/** What Node refuses before there is a request still gets a JSON reply, in the shape without a contract. */
+/**
+ * What Node refuses before there is a request still gets a JSON reply, in the shape without a contract; after the
+ * replies to requests that came before it on the same connection there is none, only the end.
+ */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || socket.bytesWritten > 0 || error.code === 'ECONNRESET') {
     socket.destroy();

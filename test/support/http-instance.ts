@@ -111,7 +111,7 @@ export async function startHttpCore(
     backends: [],
     ...instance,
   };
-  const server = await listen(appOf(core, complete), '127.0.0.1', 0, parsed);
+  const server = await listen(appOf(core, complete), '127.0.0.1', 0, core);
   return {
     url: `http://127.0.0.1:${server.port}`,
     port: server.port,

@@ -1,5 +1,6 @@
 import kafkajs, { type Consumer, type LogEntry, type PartitionAssigner } from 'kafkajs';
 import type { Logger } from '../../lib/logger.js';
+import type { DeclaredTopic } from './declared-topics.js';
 import { calmIdleConnections } from './kafkajs-internals.js';
 
 calmIdleConnections();
@@ -66,6 +67,36 @@ export function createConsumer(options: ConsumerOptions): Consumer {
     allowAutoTopicCreation: false,
     retry: { retries: 4 },
   });
+}
+
+/**
+ * Makes topics with the brokers' default replication and waits until they have leaders; existing ones are left alone.
+ * @throws kafkajs' errors
+ */
+export async function createTopics(
+  brokers: readonly string[],
+  topics: readonly DeclaredTopic[],
+  log: Logger,
+): Promise<void> {
+  const kafka = new kafkajs.Kafka({
+    brokers: [...brokers],
+    clientId: 'portico',
+    connectionTimeout: 1_000,
+    requestTimeout: 10_000,
+    logLevel: kafkajs.logLevel.WARN,
+    logCreator: kafkaLogCreator(log),
+    retry: { retries: 2, initialRetryTime: 100, maxRetryTime: 500 },
+  });
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    await admin.createTopics({
+      waitForLeaders: true,
+      topics: topics.map(({ name, partitions }) => ({ topic: name, numPartitions: partitions })),
+    });
+  } finally {
+    await admin.disconnect();
+  }
 }
 
 /** Which partition a record goes to when its producer does not say: by key as the Java client does, else in turns. */

@@ -1,7 +1,11 @@
+import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
+import { keepTrying } from '../../lib/keep-trying.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
+import { createTopics } from './client.js';
 import { Cluster } from './cluster.js';
 import { ConsumerInstances } from './consumer-instances.js';
+import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
 import { errorReply, formatError } from './errors.js';
 import { Fetcher } from './fetcher.js';
 import { Producer } from './producer.js';
@@ -42,6 +46,11 @@ const PRODUCE_MARGIN_MS = 1_000;
 function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRuntime): ServiceInstance {
   const { brokers, timeoutMs, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
   const cluster = new Cluster({ brokers, log, lifecycle, now });
+  const declared = config.topics.map(parseDeclaredTopic);
+  const topicsMade = keepTrying(
+    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, missing, log)),
+    { name: `broker ${config.name}: declared topics`, log, lifecycle },
+  );
   const producer = new Producer(cluster, Math.max(100, timeoutMs - PRODUCE_MARGIN_MS), now);
   const fetcher = new Fetcher(cluster, config.replyBytes);
   const consumers = new ConsumerInstances({
@@ -61,6 +70,15 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
     formatError,
     bodyLimit: config.bodyLimit,
     timeoutMs,
-    backends: [{ name: 'kafka', check: () => cluster.check() }],
+    backends: [
+      {
+        name: 'kafka',
+        check: async () => {
+          await cluster.check();
+          if (!topicsMade.done)
+            throw new HttpError('backend_unavailable', 'declared topics are not made yet');
+        },
+      },
+    ],
   };
 }

@@ -26,6 +26,15 @@ const cluster = z.strictObject({
     .default([])
     .meta({ env: 'PORTICO_KAFKA_BROKERS' })
     .describe('Addresses (host:port) of brokers to begin with; the others are learned from them.'),
+  topics: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-zA-Z0-9._-]{1,249}(:[1-9]\d{0,4})?$/, 'expected a topic name, or name:partitions'),
+    )
+    .default([])
+    .meta({ env: 'PORTICO_BROKER_TOPICS' })
+    .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
   users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
   bodyLimit: z
     .int()

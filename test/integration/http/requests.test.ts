@@ -215,6 +215,23 @@ describe('limits and time', () => {
     );
   });
 
+  it('answers the requests that came before nonsense on the same connection', async () => {
+    const client = await RawClient.open(core.port);
+    const request = `POST /test/wait/50 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 0\r\n\r\n`;
+    client.write(`${request}${request}NONSENSE\r\n\r\n`);
+    expect((await client.closed()).match(/\{"waited":50\}/g)).toHaveLength(2);
+  });
+
+  it('answers 400 at once when the chunks of a body are malformed', async () => {
+    const client = await RawClient.open(core.port);
+    client.write(
+      `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n`,
+    );
+    const reply = await client.closed(2_000);
+    expect(reply).toMatch(/^HTTP\/1.1 400 /);
+    expect(reply).toContain('"error":');
+  });
+
   it('answers what is no HTTP and a head that is too large as JSON', async () => {
     const garbage = await RawClient.open(core.port);
     garbage.write('NONSENSE\r\n\r\n');
