@@ -240,6 +240,11 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
   await load('/upsert/near', EXACT_RECORDS + 1, 0);
   await load('/upsert/far', EXACT_RECORDS + 1, 100);
   const before = await scans();
+  const asked = [
+    ['/query/near', 10],
+    ['/query/near', 200],
+    ['/query/far', 10],
+  ] as const;
   // so few rows are sorted by default; this is what the planner does with many
   for (const options of ['-c enable_sort=off', '-c enable_sort=off -c hnsw.max_scan_tuples=1']) {
     const url = new URL(backendAddress('PORTICO_DATABASE_URL'));
@@ -249,18 +254,17 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
       indexes: [{ name: 'euclidean', dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }],
     };
     const searching = await startGateway({ vector: document }, { PORTICO_DATABASE_URL: url.href });
-    const index = vectorCaller(`${searching.url}/vector`);
-    for (const [path, topK] of [
-      ['/query/near', 10],
-      ['/query/near', 200],
-      ['/query/far', 10],
-    ] as const) {
-      const { result } = await index(path, { vector: random(), topK });
-      const scores = entries(result).map(({ score }) => score);
-      expect(scores).toHaveLength(topK);
-      expect(scores).toEqual([...scores].sort((a, b) => b - a));
+    try {
+      const index = vectorCaller(`${searching.url}/vector`);
+      for (const [path, topK] of asked) {
+        const { result } = await index(path, { vector: random(), topK });
+        const scores = entries(result).map(({ score }) => score);
+        expect(scores).toHaveLength(topK);
+        expect(scores).toEqual([...scores].sort((a, b) => b - a));
+      }
+    } finally {
+      await searching.stop();
     }
-    await searching.stop();
   }
   // Postgres reports a connection's statistics when it ends
   await eventually(async () => expect(await scans()).toBeGreaterThan(before));
