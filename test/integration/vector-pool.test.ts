@@ -35,12 +35,12 @@ test('an address that takes connections and never answers: all who wait are told
   const silent = createServer((socket) => sockets.add(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  const limits = { poolSize: 2, connectTimeoutMs: 500, statementTimeoutMs: 10_000 };
+  const limits = { poolSize: 2, connectTimeoutMs: 1_000, statementTimeoutMs: 20_000 };
   await withDatabase(`postgres://user:password@127.0.0.1:${port}/x`, limits, async (database) => {
     const startedAt = performance.now();
     const kinds = await Promise.all(Array.from({ length: 20 }, () => kindOf(database.query('select 1'))));
     expect(kinds).toEqual(kinds.map(() => 'unavailable'));
-    expect(performance.now() - startedAt).toBeLessThan(950);
+    expect(performance.now() - startedAt).toBeLessThan(1_900);
   });
   for (const socket of sockets) socket.destroy();
   silent.close();
