@@ -15,6 +15,8 @@ import { runProgram } from './run-program.mjs';
 
 /** No run of the tests takes this long; one that hangs must end all the same. */
 const jestLimitMs = 25 * 60_000;
+/** jest has written its report and yet does not end: a test left something open. */
+const jestExitLimitMs = 10_000;
 /** Another checkout's tests may have the first block of ports. */
 const blocks = 20;
 const blockSize = 20;
@@ -71,6 +73,19 @@ async function startBackends(set) {
   if (failed.length > 0) throw new Error(failed.map(([name, row]) => `${name}: ${row.reason}`).join('\n'));
 }
 
+/** Ends a jest that stays although its report is there; jest's exit code then says that the run has failed. */
+function endWhenStuck(file, end) {
+  let reportedAt;
+  const timer = setInterval(() => {
+    if (reportedAt === undefined && existsSync(file)) reportedAt = Date.now();
+    if (reportedAt === undefined || Date.now() - reportedAt < jestExitLimitMs) return;
+    clearInterval(timer);
+    say('jest', 'does not end after its last test: a test left a connection, a timer or a server open');
+    end();
+  }, 500);
+  return { cancel: () => clearInterval(timer) };
+}
+
 /** Runs jest in a session of its own, so that a Ctrl-C comes to this process alone, which ends it with all its children. */
 async function runJest(args, env) {
   const file = join(env.folder, 'jest.json');
@@ -85,9 +100,11 @@ async function runJest(args, env) {
   });
   const end = () => process.kill(-child.pid, 'SIGKILL');
   const timer = setTimeout(end, jestLimitMs);
+  const stuck = endWhenStuck(file, end);
   interruption.addEventListener('abort', end, { once: true });
   const code = await new Promise((resolve) => child.once('close', resolve));
   clearTimeout(timer);
+  stuck.cancel();
   interruption.removeEventListener('abort', end);
   if (interruption.aborted) throw new Interrupted();
   countJest(file, code);
@@ -102,7 +119,8 @@ function countJest(file, code) {
   // A file that could not even be loaded has no tests to count.
   const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
   score.passed += report.numPassedTests;
-  score.failed += failed === 0 && code !== 0 ? 1 : failed;
+  // A jest that had to be ended has no exit code; one with passed tests alone may fail all the same, by a setting.
+  score.failed += code === null || (failed === 0 && code !== 0) ? failed + 1 : failed;
   const skipped = report.numPendingTests + report.numTodoTests;
   say('jest', `${report.numPassedTests} passed, ${failed} failed, ${skipped} skipped, exit code ${code}`);
 }

@@ -10,19 +10,19 @@ export interface CheckReport {
   /** `needed`: used, and no address is configured. */
   readonly backends: Readonly<Record<BackendName, 'needed' | 'given' | 'unused'>>;
   /**
-   * Short variables whose key has a value already. The start scripts must not set them: a variable wins over the file,
+   * Short variables whose key has a value other than its default already. The start scripts must not set them: a variable wins over the file,
    * so a token of theirs would replace the user's own.
    */
   readonly set: readonly string[];
 }
 
 function setVariables(config: Config): string[] {
-  return configLeaves().flatMap(({ path, env }) => {
+  return configLeaves().flatMap(({ path, env, byDefault }) => {
     if (env === undefined) return [];
     let value: unknown = { ...config, ...config.services };
     for (const step of path) value = (value as Record<string, unknown> | null)?.[step === '#' ? '0' : step];
-    const empty = value === undefined || value === null || (Array.isArray(value) && value.length === 0);
-    return empty ? [] : [env];
+    const own = value !== undefined && JSON.stringify(value) !== JSON.stringify(byDefault);
+    return own ? [env] : [];
   });
 }
 
