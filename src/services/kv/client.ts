@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { HttpError } from '../../http/errors.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { readCommandTable } from './command-table.js';
@@ -61,13 +62,13 @@ export class KvClient {
     return this.wire.submit(payload, expected, finish);
   }
 
-  /** Asks Redis for a sign of life. @throws Error with a reason fit to be shown */
-  async check(signal: AbortSignal): Promise<void> {
-    if (this.wire === undefined) throw new Error(`not connected${this.reason()}`);
-    const answered = this.run(encodeCommand(['PING']), 1, ([reply]) => {
-      if (reply instanceof RespError) throw new Error(reply.text);
+  /** Asks Redis for a sign of life. @throws HttpError with a reason fit to be shown */
+  check(): Promise<void> {
+    if (this.wire === undefined)
+      return Promise.reject(new HttpError('backend_unavailable', `not connected${this.reason()}`));
+    return this.run(encodeCommand(['PING']), 1, ([reply]) => {
+      if (reply instanceof RespError) throw new HttpError('backend_unavailable', classWord(reply.text));
     });
-    await Promise.race([answered, rejectionOn(signal)]);
   }
 
   /** From here on ioredis only watches the socket for its end. */
@@ -98,11 +99,17 @@ export class KvClient {
     this.lastError = error;
   };
 
+  /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of the last failure. */
   private reason(): string {
     if (this.lastError === undefined) return '';
     const { code } = this.lastError as NodeJS.ErrnoException;
-    return `: ${code ?? this.lastError.message}`;
+    return ` (${code ?? classWord(this.lastError.message)})`;
   }
+}
+
+/** The class word of an error reply: the rest may quote what was sent. */
+function classWord(text: string): string {
+  return /^[A-Z]+(?= )/.exec(text)?.[0] ?? 'error';
 }
 
 /** A URL as ioredis' options. Its own reading of URLs would let query parameters change any option. */
@@ -117,12 +124,4 @@ function connectionOf(text: string) {
     db: Number(url.pathname.slice(1)) || 0,
     ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
   };
-}
-
-function rejectionOn(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const refuse = () => reject(new Error('no answer in time'));
-    if (signal.aborted) refuse();
-    else signal.addEventListener('abort', refuse, { once: true });
-  });
 }

@@ -50,7 +50,7 @@ function openDatabase(
     formatError,
     bodyLimit,
     timeoutMs,
-    backends: [{ name: 'redis', check: (signal) => client.check(signal) }],
+    backends: [{ name: 'redis', check: () => client.check() }],
   };
 }
 

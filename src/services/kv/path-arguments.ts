@@ -36,8 +36,7 @@ function appendParameters(command: Argument[], query: string): void {
 /** Text where the decoded bytes are ASCII, else the bytes. */
 function decode(part: string): Argument {
   if (/^[!-$&-~]*$/.test(part)) return part;
-  // node hands over what a client sent unescaped as one character a byte
-  const source = Buffer.from(part, 'latin1');
+  const source = Buffer.from(part);
   const bytes = Buffer.allocUnsafe(source.length);
   let length = 0;
   let ascii = true;
