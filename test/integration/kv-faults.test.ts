@@ -80,7 +80,7 @@ test('a connection cut under load: no command runs twice', async () => {
   });
   for (let cut = 1; cut <= 10; cut++) {
     await eventually(() => expect(acknowledged).toBeGreaterThan(cut * 50), 10_000);
-    await direct.client('KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+    await direct.call('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
   }
   stop = true;
   await Promise.all(clients);
