@@ -38,7 +38,7 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
     log,
     lifecycle,
   });
-  const store = new MessageStore(database, config.schema, config.leaseMs, config.sweepGraceMs);
+  const store = new MessageStore({ ...config, database, graceMs: config.sweepGraceMs });
   const topology = describeTopology(config.prefix);
   const declare = oneAtATime((channel: Channel) => declareTopology(channel, topology));
   const publishing = openPublishing(config, runtime, topology, declare);

@@ -19,10 +19,15 @@ export function queueStatements(schema: string) {
       values ($1, 'CREATED', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
         ${fromNow('$13::float8')}, ${fromNow('($13::float8 + $14::float8)')})`,
 
-    /** The message, when this attempt of it is due and nobody works on it; takes it for $3 ms */
-    claim: `update ${messages} set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
-      where id = $1 and attempt = $2 and finished_at is null and ${free} and due_at <= ${fromNow(String(EARLY_MS))}
-      returning id, prefix, url, method, headers, body, max_retries, timeout_ms, not_before, created_at, callback,
+    /** Those of the messages whose attempt is due and which nobody works on; takes them for $3 ms */
+    claim: `update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
+      from (
+        select id from ${messages} join unnest($1::text[], $2::int[]) as token (id, attempt) using (id, attempt)
+        where finished_at is null and ${free} and due_at <= ${fromNow(String(EARLY_MS))}
+        for update of messages skip locked
+      ) due
+      where m.id = due.id
+      returning m.id, prefix, url, method, headers, body, max_retries, timeout_ms, not_before, created_at, callback,
         failure_callback, attempt, claims`,
 
     /** Why it was not claimed; the wait is until its lease or due time, whichever is later */
@@ -31,12 +36,21 @@ export function queueStatements(schema: string) {
       from ${messages} where id = $1`,
 
     renew: `update ${messages} m set lease_until = ${fromNow('$3::float8')}
-      from unnest($1::text[], $2::int[]) as held (id, claims)
-      where m.id = held.id and m.claims = held.claims and m.state = 'ACTIVE'`,
+      from (
+        select id from ${messages} join unnest($1::text[], $2::int[]) as held (id, claims) using (id, claims)
+        where state = 'ACTIVE' for update of messages skip locked
+      ) held
+      where m.id = held.id`,
 
     release: `update ${messages} set lease_until = null where ${held}`,
 
-    deliver: `update ${messages} set state = 'DELIVERED', lease_until = null, finished_at = now() where ${held}`,
+    /** Rows are locked in one order, so two of these never wait for each other */
+    deliver: `update ${messages} m set state = 'DELIVERED', lease_until = null, finished_at = now()
+      from (
+        select id from ${messages} join unnest($1::text[], $2::int[]) as held (id, claims) using (id, claims)
+        where finished_at is null order by id for update of messages
+      ) held
+      where m.id = held.id returning m.id`,
 
     /** $3 delay, $4 grace, both in ms */
     retry: `update ${messages} set state = 'RETRY', attempt = attempt + 1, lease_until = null, sweeps = 0,

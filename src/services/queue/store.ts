@@ -1,26 +1,10 @@
 import type { Database, Queryable } from '../../lib/postgres.js';
+import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
 import type { AttemptResult, Decision } from './decide.js';
-import type { CallbackTarget, ClaimedMessage, HeaderMap, Message, NewMessage, Token } from './message.js';
+import type { ClaimedMessage, NewMessage, Token } from './message.js';
+import { insertValues, type MessageRow, messageOf } from './message-row.js';
 import { queueStatements } from './statements.js';
-
-interface MessageRow {
-  id: string;
-  prefix: Message['prefix'];
-  url: string;
-  method: Message['method'];
-  headers: HeaderMap;
-  body: Buffer;
-  max_retries: number;
-  timeout_ms: number | null;
-  /** bigint: text */
-  not_before: string;
-  created_at: string;
-  callback: CallbackTarget | null;
-  failure_callback: CallbackTarget | null;
-  attempt: number;
-  claims: number;
-}
 
 /** What became of a claim. */
 export type Claim =
@@ -42,42 +26,66 @@ export interface Conclusion {
   readonly callbacks: readonly NewMessage[];
 }
 
+/** Two runs at once keep Postgres busy while Node decodes. */
+const PARALLEL_BATCHES = 2;
+const MAX_BATCH = 200;
+/** Claimed messages come with their bodies: no statement brings more than about so many bytes. */
+const CLAIM_BYTES = 16 * 1024 * 1024;
+
+export interface StoreOptions {
+  readonly database: Database;
+  readonly schema: string;
+  /** How long a claim holds unless renewed, in ms. */
+  readonly leaseMs: number;
+  /** How long after its due time a message without a claim counts as lost by RabbitMQ, in ms. */
+  readonly graceMs: number;
+  /** Largest body, in bytes. */
+  readonly maxMessageSize: number;
+}
+
 /** The memory of the queue: messages, who works on them, what became of them. */
 export class MessageStore {
   private readonly sql: ReturnType<typeof queueStatements>;
+  private readonly database: Database;
+  private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
+  private readonly deliveries: Batcher<ClaimedMessage, boolean>;
 
-  /** @param graceMs after its due time a message without a claim counts as lost by RabbitMQ */
-  constructor(
-    private readonly database: Database,
-    private readonly schema: string,
-    private readonly leaseMs: number,
-    private readonly graceMs: number,
-  ) {
-    this.sql = queueStatements(schema);
+  constructor(private readonly options: StoreOptions) {
+    this.sql = queueStatements(options.schema);
+    this.database = options.database;
+    this.claims = new Batcher({
+      run: (tokens) => this.claimAll(tokens),
+      size: Math.max(1, Math.min(MAX_BATCH, Math.floor(CLAIM_BYTES / options.maxMessageSize))),
+      parallel: PARALLEL_BATCHES,
+    });
+    this.deliveries = new Batcher({
+      run: (messages) => this.deliverAll(this.database, messages),
+      size: MAX_BATCH,
+      parallel: PARALLEL_BATCHES,
+    });
   }
 
   async insert(message: NewMessage): Promise<void> {
     await this.insertWith(this.database, message);
   }
 
-  async claim({ id, attempt }: Token): Promise<Claim> {
-    const claimed = await this.run<MessageRow>(this.database, 'claim', [id, attempt, this.leaseMs]);
-    const [row] = claimed.rows;
-    if (row !== undefined) return { kind: 'claimed', message: messageOf(row) };
+  async claim(token: Token): Promise<Claim> {
+    const message = await this.claims.add(token);
+    if (message !== undefined) return { kind: 'claimed', message };
     const standing = await this.run<{ attempt: number; finished: boolean; wait_ms: number }>(
       this.database,
       'standing',
-      [id],
+      [token.id],
     );
     const [now] = standing.rows;
     if (now === undefined || now.finished) return { kind: 'over' };
-    if (now.attempt !== attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
+    if (now.attempt !== token.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
     return { kind: 'busy', waitMs: now.wait_ms };
   }
 
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
     const ids = held.map(({ id }) => id);
-    await this.run(this.database, 'renew', [ids, held.map(({ claims }) => claims), this.leaseMs]);
+    await this.run(this.database, 'renew', [ids, held.map(({ claims }) => claims), this.options.leaseMs]);
   }
 
   /** Gives a claim back without an outcome. */
@@ -91,7 +99,10 @@ export class MessageStore {
    */
   async conclude(conclusion: Conclusion): Promise<boolean> {
     const { decision, callbacks } = conclusion;
-    if (callbacks.length === 0 && decision.kind !== 'dead') return this.writeState(this.database, conclusion);
+    if (callbacks.length === 0 && decision.kind === 'delivered')
+      return this.deliveries.add(conclusion.message);
+    if (callbacks.length === 0 && decision.kind === 'retry')
+      return this.writeState(this.database, conclusion);
     return this.database.transaction(async (connection) => {
       if (!(await this.writeState(connection, conclusion))) return false;
       if (conclusion.dlqId !== undefined) await this.bury(connection, conclusion, conclusion.dlqId);
@@ -109,10 +120,10 @@ export class MessageStore {
   async sweep(limit: number): Promise<Token[]> {
     return this.database.transaction(async (connection) => {
       const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [
-        `portico sweep ${this.schema}`,
+        `portico sweep ${this.options.schema}`,
       ]);
       if (lock.rows[0]?.taken !== true) return [];
-      const lost = await this.run<Token>(connection, 'sweep', [this.graceMs, limit]);
+      const lost = await this.run<Token>(connection, 'sweep', [this.options.graceMs, limit]);
       return lost.rows.map(({ id, attempt }) => ({ id, attempt }));
     });
   }
@@ -122,12 +133,35 @@ export class MessageStore {
     return (await this.run(this.database, 'purge', [ages.deliveredMs, ages.deadMs, limit])).rowCount;
   }
 
+  private async claimAll(tokens: readonly Token[]): Promise<(ClaimedMessage | undefined)[]> {
+    const ids = tokens.map(({ id }) => id);
+    const attempts = tokens.map(({ attempt }) => attempt);
+    const claimed = await this.run<MessageRow>(this.database, 'claim', [ids, attempts, this.options.leaseMs]);
+    const rows = new Map(claimed.rows.map((row) => [row.id, row]));
+    return tokens.map(({ id, attempt }) => {
+      const row = rows.get(id);
+      if (row?.attempt !== attempt) return undefined;
+      // of two equal tokens only one has the claim
+      rows.delete(id);
+      return messageOf(row);
+    });
+  }
+
+  private async deliverAll(connection: Queryable, messages: readonly ClaimedMessage[]): Promise<boolean[]> {
+    const ids = messages.map(({ id }) => id);
+    const claims = messages.map((message) => message.claims);
+    const written = await this.run<{ id: string }>(connection, 'deliver', [ids, claims]);
+    const delivered = new Set(written.rows.map(({ id }) => id));
+    return ids.map((id) => delivered.has(id));
+  }
+
   private async writeState(connection: Queryable, { message, decision }: Conclusion): Promise<boolean> {
+    if (decision.kind === 'delivered') return (await this.deliverAll(connection, [message]))[0] === true;
     const { id, claims } = message;
     const written =
       decision.kind === 'retry'
-        ? await this.run(connection, 'retry', [id, claims, decision.delayMs, this.graceMs])
-        : await this.run(connection, decision.kind === 'delivered' ? 'deliver' : 'fail', [id, claims]);
+        ? await this.run(connection, 'retry', [id, claims, decision.delayMs, this.options.graceMs])
+        : await this.run(connection, 'fail', [id, claims]);
     return written.rowCount > 0;
   }
 
@@ -138,23 +172,7 @@ export class MessageStore {
   }
 
   private insertWith(connection: Queryable, message: NewMessage) {
-    const { id, prefix, url, method, headers, body, maxRetries, timeoutMs } = message;
-    const { notBefore, createdAt, callback, failureCallback, delayMs } = message;
-    return this.run(connection, 'insert', [
-      ...[
-        id,
-        prefix,
-        url,
-        method,
-        JSON.stringify(headers),
-        body,
-        maxRetries,
-        timeoutMs,
-        notBefore,
-        createdAt,
-      ],
-      ...[jsonOrNull(callback), jsonOrNull(failureCallback), delayMs, this.graceMs],
-    ]);
+    return this.run(connection, 'insert', [...insertValues(message), this.options.graceMs]);
   }
 
   private run<Row>(
@@ -164,27 +182,4 @@ export class MessageStore {
   ) {
     return connection.query<Row>(this.sql[statement], values, `queue_${statement}`);
   }
-}
-
-function jsonOrNull(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
-}
-
-function messageOf(row: MessageRow): ClaimedMessage {
-  return {
-    id: row.id,
-    prefix: row.prefix,
-    url: row.url,
-    method: row.method,
-    headers: row.headers,
-    body: row.body,
-    maxRetries: row.max_retries,
-    timeoutMs: row.timeout_ms,
-    notBefore: Number(row.not_before),
-    createdAt: Number(row.created_at),
-    callback: row.callback,
-    failureCallback: row.failure_callback,
-    attempt: row.attempt,
-    claims: row.claims,
-  };
 }

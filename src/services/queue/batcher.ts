@@ -1,0 +1,56 @@
+interface Waiting<Input, Output> {
+  readonly input: Input;
+  readonly resolve: (output: Output) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface BatcherOptions<Input, Output> {
+  /** One result for each input, in their order. A rejection is everybody's. */
+  readonly run: (inputs: readonly Input[]) => Promise<readonly Output[]>;
+  /** Most inputs of one run. */
+  readonly size: number;
+  /** Most runs at once; what comes meanwhile waits and goes together. */
+  readonly parallel: number;
+}
+
+/** Makes one call of many that come at about the same time. A lone one waits for nothing but the end of the present tick. */
+export class Batcher<Input, Output> {
+  private readonly waiting: Waiting<Input, Output>[] = [];
+  private running = 0;
+  private scheduled = false;
+
+  constructor(private readonly options: BatcherOptions<Input, Output>) {}
+
+  add(input: Input): Promise<Output> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ input, resolve, reject });
+      this.schedule();
+    });
+  }
+
+  private schedule(): void {
+    if (this.scheduled || this.running >= this.options.parallel || this.waiting.length === 0) return;
+    this.scheduled = true;
+    setImmediate(() => {
+      this.scheduled = false;
+      void this.runNext();
+    });
+  }
+
+  private async runNext(): Promise<void> {
+    const batch = this.waiting.splice(0, this.options.size);
+    this.running += 1;
+    this.schedule();
+    try {
+      const outputs = await this.options.run(batch.map(({ input }) => input));
+      batch.forEach(({ resolve }, i) => {
+        resolve(outputs[i] as Output);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      this.running -= 1;
+      this.schedule();
+    }
+  }
+}
