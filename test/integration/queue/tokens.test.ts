@@ -1,0 +1,127 @@
+import { type Channel, type ChannelModel, connect } from 'amqplib';
+import { encodeToken } from '../../../src/services/queue/message.js';
+import { describeTopology } from '../../../src/services/queue/topology.js';
+import { backendAddress } from '../../support/environment.js';
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+
+const namespace = queueNamespace();
+const { names } = describeTopology(namespace.prefix);
+let gateway: RunningGateway;
+let receiver: Receiver;
+let connection: ChannelModel;
+let channel: Channel;
+let status = 200;
+
+beforeAll(async () => {
+  gateway = await startGateway({ queue: namespace.config });
+  receiver = await startReceiver((_, response) => {
+    response.writeHead(status, { 'Retry-After': '1s' });
+    response.end();
+  });
+  connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
+  channel = await connection.createChannel();
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+});
+afterAll(async () => {
+  await connection?.close();
+  await gateway?.stop();
+  await receiver?.stop();
+  await namespace.remove();
+});
+beforeEach(() => {
+  status = 200;
+});
+
+const intoWork = (content: Buffer) => channel.sendToQueue(names.work, content);
+const at = (path: string) => receiver.received.filter(({ url }) => url === path);
+
+interface Row {
+  readonly id: string;
+  readonly state: string;
+  readonly attempt: number;
+}
+const rowOf = async (id: string | undefined) =>
+  (await namespace.query<Row>('select id, state, attempt from $schema.messages where id = $1', [id]))[0];
+const reaches = (id: string | undefined, state: string) =>
+  eventually(async () => expect((await rowOf(id))?.state).toBe(state), 10_000);
+const drained = () =>
+  eventually(async () => expect((await channel.checkQueue(names.work)).messageCount).toBe(0));
+
+it('delivers once however many tokens a message has', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/many`, { 'upstash-delay': '1s' });
+  for (let i = 0; i < 20; i++) intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  const started = performance.now();
+  await reaches(body.messageId, 'DELIVERED');
+  // the extra ones came early: they wait for the message's time
+  expect(performance.now() - started).toBeGreaterThan(500);
+  for (let i = 0; i < 20; i++) intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  await drained();
+  const { body: last } = await publish(gateway, `${receiver.url}/last`);
+  await reaches(last.messageId, 'DELIVERED');
+  expect(at('/many')).toHaveLength(1);
+});
+
+it('repeats no attempt whose outcome is known when its token comes back, and owes the next one', async () => {
+  status = 500;
+  const { body } = await publish(gateway, `${receiver.url}/stale`, { 'upstash-retries': '1' });
+  await reaches(body.messageId, 'RETRY');
+  intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  await reaches(body.messageId, 'FAILED');
+  expect(at('/stale').map(({ headers }) => headers['upstash-retried'])).toEqual(['0', '1']);
+});
+
+it('forgets tokens of unknown messages and things that are no tokens', async () => {
+  intoWork(encodeToken({ id: 'msg_unknown', attempt: 0 }));
+  intoWork(Buffer.from('nonsense'));
+  intoWork(Buffer.alloc(0));
+  const { body } = await publish(gateway, `${receiver.url}/after-nonsense`);
+  await reaches(body.messageId, 'DELIVERED');
+  await drained();
+});
+
+it('gives up a message that was claimed again and again without an outcome', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/killer`, { 'upstash-delay': '1s' });
+  await namespace.query('update $schema.messages set claims = 20 where id = $1', [body.messageId]);
+  await reaches(body.messageId, 'FAILED');
+  expect(at('/killer')).toEqual([]);
+  const [letter] = await namespace.query<{ error: string; response_status: number }>(
+    'select error, response_status from $schema.dead_letters where message_id = $1',
+    [body.messageId],
+  );
+  expect(letter).toEqual({ error: 'given up: 20 attempts ended without an outcome', response_status: 0 });
+});
+
+it('never delivers what was cancelled', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/cancelled`, { 'upstash-delay': '1s' });
+  await namespace.query("update $schema.messages set state = 'CANCELED', finished_at = now() where id = $1", [
+    body.messageId,
+  ]);
+  const { body: later } = await publish(gateway, `${receiver.url}/later`, { 'upstash-delay': '2s' });
+  await reaches(later.messageId, 'DELIVERED');
+  expect(at('/cancelled')).toEqual([]);
+});
+
+it('removes delivered messages after a while, and dead ones with their letters after the retention', async () => {
+  const delivered = await publish(gateway, `${receiver.url}/old`);
+  await reaches(delivered.body.messageId, 'DELIVERED');
+  status = 500;
+  const dead = await publish(gateway, `${receiver.url}/dead`, { 'upstash-retries': '0' });
+  await reaches(dead.body.messageId, 'FAILED');
+  const ids = [delivered.body.messageId, dead.body.messageId];
+  const age = (interval: string) =>
+    namespace.query('update $schema.messages set finished_at = now() - $2::interval where id = any($1)', [
+      ids,
+      interval,
+    ]);
+  await age('1 hour');
+  await eventually(async () => expect(await rowOf(delivered.body.messageId)).toBeUndefined());
+  expect(await rowOf(dead.body.messageId)).toMatchObject({ state: 'FAILED' });
+  await age('8 days');
+  await eventually(async () => expect(await rowOf(dead.body.messageId)).toBeUndefined());
+  const letters = await namespace.query('select id from $schema.dead_letters where message_id = any($1)', [
+    ids,
+  ]);
+  expect(letters).toEqual([]);
+});
