@@ -3,7 +3,9 @@ import { openapiDocument } from '../../src/http/openapi.js';
 import { describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { removeQueueService } from '../support/queue-cleanup.js';
 import { TOKENS } from '../support/tokens.js';
+import { dropSchema } from '../support/vector.js';
 
 const BEARER = (token: string) => `Bearer ${token}`;
 
@@ -39,6 +41,17 @@ const PROBES: Readonly<
     takesBody: '/queue/v2/publish/https://example.com/contract',
   },
 };
+
+/** Names of this suite's own for what a service makes in its backends, which is removed at the end. */
+const NAMES: Readonly<Record<string, Record<string, unknown>>> = {
+  vector: { database: { schema: 'contract_vector' } },
+  queue: { schema: 'contract_queue', prefix: 'contract' },
+};
+
+afterAll(async () => {
+  await dropSchema('contract_vector');
+  await removeQueueService('contract', 'contract_queue');
+});
 
 /** Addresses at which nothing listens. */
 const NOWHERE = {
@@ -102,7 +115,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
   describe('with its backend', () => {
     let gateway: RunningGateway;
     beforeAll(async () => {
-      gateway = await startGateway({ [name]: {} });
+      gateway = await startGateway({ [name]: NAMES[name] ?? {} });
     });
     afterAll(() => gateway.stop());
 
@@ -123,7 +136,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
     });
 
     it('refuses a body over its limit with 413', async () => {
-      const limited = await startGateway({ [name]: withBodyLimit(name) });
+      const limited = await startGateway({ [name]: { ...NAMES[name], ...withBodyLimit(name) } });
       await expectError(
         await send(limited, { path: probe.takesBody, method: 'POST', body: 'x'.repeat(70_000) }),
         413,
@@ -154,7 +167,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
   });
 
   it('answers 503 with Retry-After within two seconds where its backend is not there, and starts all the same', async () => {
-    const gateway = await startGateway({ [name]: {} }, NOWHERE);
+    const gateway = await startGateway({ [name]: NAMES[name] ?? {} }, NOWHERE);
     const started = performance.now();
     const reply = await send(gateway);
     expect(performance.now() - started).toBeLessThan(2_000);
