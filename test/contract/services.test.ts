@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { openapiDocument } from '../../src/http/openapi.js';
 import { describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
+import { settingsTable } from '../../src/settings-table.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { removeQueueService } from '../support/queue-cleanup.js';
 import { TOKENS } from '../support/tokens.js';
@@ -70,13 +71,17 @@ it('lists services under names of their own', () => {
   expect(new Set(services.map(({ name }) => name)).size).toBe(services.length);
 });
 
-it('has every route in config/openapi.json, which is what `npm run openapi` writes', () => {
+it('has every route in config/openapi.json, which is what `npm run docs` writes', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   expect(document).toEqual(JSON.parse(JSON.stringify(openapiDocument(describeServices(), version))));
   const ids = Object.values(document.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
   );
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+it('has the table of settings in README.md, which is what `npm run docs` writes', () => {
+  expect(readFileSync('README.md', 'utf8')).toContain(settingsTable());
 });
 
 it('has no dangling reference in config/openapi.json', () => {
