@@ -6,10 +6,11 @@ import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { JSON_TYPE, mountInstance } from './mount.js';
 import type { Operations } from './operations.js';
+import { rawFront } from './raw-front.js';
 
 /** An Express app and the message classes that its server must use. */
 export interface App {
-  readonly handle: Express;
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
 }
@@ -51,7 +52,16 @@ export function buildApp(
   for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
     app.use(mountInstance(core, instance));
   mountFallbacks(app, core);
-  return { handle: app, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+  const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
+  const handle: App['handle'] = (request, response) => {
+    if (!front(request, response)) app(request as express.Request, response as express.Response);
+  };
+  return { handle, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+}
+
+/** At the root the operations' pages come first. */
+function hasPath({ path }: MountedAt): boolean {
+  return path !== '/';
 }
 
 function adopt(app: Express, messageClass: { prototype: object }, kind: 'request' | 'response'): void {

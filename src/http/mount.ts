@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type Response, type Router } from 'express';
 import type { z } from 'zod';
 import { authenticator, challenge } from './auth.js';
@@ -11,34 +12,48 @@ import { type BoundRoute, JsonText, type RawReply, Reply } from './route.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-type MountedRequest = Request & { exchange: Exchange };
+export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
 
-/** An Express router for one instance: credentials first, then its table of routes, then 404 in its contract's shape. */
-export function mountInstance(core: HttpCore, instance: ServiceInstance): Router {
-  const router = express.Router({ caseSensitive: true });
+/** Opens the exchange of a request and lets it in: room, credentials, deadline. `undefined` when it was answered with why not. */
+export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
+
+export function admission(core: HttpCore, instance: ServiceInstance): Admit {
   const authenticate = authenticator(instance.auth);
   const unauthorized = { headers: { 'WWW-Authenticate': challenge(instance.auth) } };
   const sendError = (exchange: Exchange, error: HttpError) => {
     logError(core, exchange, error);
     exchange.send(error.status, JSON_TYPE, JSON.stringify(instance.formatError(error)), error.headers);
   };
-
-  router.use((request, response, next) => {
+  return (request, response) => {
     const exchange = new Exchange(core, request, response, sendError);
     (request as MountedRequest).exchange = exchange;
-    if (core.inFlight > core.settings.maxInFlight) return exchange.fail(new HttpError('overloaded'));
-    const principal = authenticate(request);
-    if (principal === undefined) return exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
-    exchange.principal = principal;
-    exchange.limitTo(instance.timeoutMs);
-    next();
+    if (core.inFlight > core.settings.maxInFlight) exchange.fail(new HttpError('overloaded'));
+    else {
+      const principal = authenticate(request);
+      if (principal !== undefined) {
+        exchange.principal = principal;
+        exchange.limitTo(instance.timeoutMs);
+        return exchange;
+      }
+      exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
+    }
+    return undefined;
+  };
+}
+
+/** An Express router for one instance: credentials first, then its table of routes, then 404 in its contract's shape. */
+export function mountInstance(core: HttpCore, instance: ServiceInstance): Router {
+  const router = express.Router({ caseSensitive: true });
+  const admit = admission(core, instance);
+  router.use((request, response, next) => {
+    if (admit(request, response) !== undefined) next();
   });
-  const isPrefix = (route: BoundRoute) => route.kind === 'raw' && route.prefix === true;
-  for (const [path, routes] of routesByPath(instance.routes.filter((route) => !isPrefix(route))))
-    mountPath(router, path, routes, instance);
-  for (const [path, routes] of routesByPath(instance.routes.filter(isPrefix)))
-    mountPath(router, path, routes, instance);
+  for (const { path, routes, prefix } of routePlaces(instance)) {
+    const dispatch = dispatcher(routes, instance) as (request: Request) => void;
+    if (prefix) router.use(path, dispatch);
+    else router.all(path, dispatch);
+  }
   router.use((request) => {
     (request as MountedRequest).exchange.fail(new HttpError('not_found'));
   });
@@ -54,6 +69,26 @@ export function mountInstance(core: HttpCore, instance: ServiceInstance): Router
   return router;
 }
 
+/** Routes of one instance at one path. */
+interface RoutePlace {
+  readonly path: string;
+  /** They take everything below the path. */
+  readonly prefix: boolean;
+  readonly routes: readonly BoundRoute[];
+}
+
+/** Exact paths before prefixes, else in the order of the table. */
+export function routePlaces({ routes }: ServiceInstance): RoutePlace[] {
+  const isPrefix = (route: BoundRoute) => route.kind === 'raw' && route.prefix === true;
+  const at = (prefix: boolean) =>
+    [...routesByPath(routes.filter((route) => isPrefix(route) === prefix))].map(([path, same]) => ({
+      path,
+      prefix,
+      routes: same,
+    }));
+  return [...at(false), ...at(true)];
+}
+
 function routesByPath(routes: readonly BoundRoute[]): Map<string, BoundRoute[]> {
   const paths = new Map<string, BoundRoute[]>();
   for (const route of routes) {
@@ -64,12 +99,11 @@ function routesByPath(routes: readonly BoundRoute[]): Map<string, BoundRoute[]> 
   return paths;
 }
 
-function mountPath(
-  router: Router,
-  path: string,
+/** Serves an admitted request by the route of its method; 405 when there is none. */
+export function dispatcher(
   routes: readonly BoundRoute[],
   instance: ServiceInstance,
-): void {
+): (request: MountedRequest) => void {
   const byMethod = new Map<string, BoundRoute>();
   for (const route of routes) {
     for (const method of route.methods) byMethod.set(method, route);
@@ -78,8 +112,8 @@ function mountPath(
   if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
   const allow = [...byMethod.keys()].join(', ');
 
-  const dispatch = (request: Request) => {
-    const { exchange } = request as MountedRequest;
+  return (request) => {
+    const { exchange } = request;
     const route = byMethod.get(request.method);
     if (route === undefined) {
       exchange.fail(
@@ -92,8 +126,6 @@ function mountPath(
       route.kind === 'raw' ? serveRaw(route, request, instance) : serveJson(route, request, instance);
     work.catch((error: unknown) => exchange.fail(toHttpError(error)));
   };
-  if (routes.some((route) => route.kind === 'raw' && route.prefix === true)) router.use(path, dispatch);
-  else router.all(path, dispatch);
 }
 
 async function bodyOf(request: Request, exchange: Exchange, limit: number): Promise<Buffer> {

@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import { httpSettings } from './http/settings.js';
+import { applyEnvironment } from './lib/settings-environment.js';
+import { keysAt, keyText, nearest, settingLeaves } from './lib/settings-tree.js';
+import { services } from './services/index.js';
+export const ENVIRONMENT_PREFIX = 'PORTICO_';
+/** Variables with the prefix that others than the gateway read or write: the start scripts and their card. */
+const FOREIGN_VARIABLES = /^PORTICO_((KV|VECTOR|BROKER|QUEUE)_)?URL$|^PORTICO_(PORT_BASE|TEST_\w+)$/;
+const logSettings = z.strictObject({
+    level: z
+        .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+        .default('info')
+        .describe('Least severe level that is logged.'),
+});
+/** The configuration's schema: `http`, `log` and one section a service. */
+export const configSchema = z.strictObject({
+    http: httpSettings.prefault({}).describe('The HTTP front itself.'),
+    log: logSettings.prefault({}).describe('JSON lines on standard output.'),
+    ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({})])),
+});
+/** Everything that is wrong with a configuration, one line each: where it stands, which key, why. */
+export class ConfigError extends Error {
+    problems;
+    constructor(problems) {
+        super(`The configuration is not usable:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`);
+        this.problems = problems;
+        this.name = 'ConfigError';
+    }
+}
+/** Every key, for the table in the README and the check that the file mentions all. */
+export function configLeaves() {
+    return settingLeaves(configSchema);
+}
+/**
+ * Reads file and environment (which wins) once.
+ * @param complete also asks for what a running gateway needs: tokens, and an address for every backend in use
+ * @throws ConfigError naming every wrong key
+ */
+export function loadConfig(source, complete = true) {
+    const file = source.file ?? 'configuration';
+    const document = source.document === undefined ? readDocument(source.file) : structuredClone(source.document);
+    const applied = applyEnvironment(document, configLeaves(), source.environment, ENVIRONMENT_PREFIX);
+    const result = configSchema.safeParse(document);
+    if (!result.success)
+        throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
+    const { http, log, ...sections } = result.data;
+    const config = { http, log, services: sections };
+    const problems = crossChecks(config, complete);
+    if (problems.length > 0)
+        throw new ConfigError(problems.map((problem) => `${file}: ${problem}`));
+    const warnings = applied.unknown
+        .filter((name) => !FOREIGN_VARIABLES.test(name))
+        .map((name) => `${name}: no key has this variable${suggestion(name, variableNames())}`);
+    return { config: deepFreeze(config), warnings };
+}
+/** A service with its section, where the section switches it on. */
+export function enabledServices(config) {
+    return services
+        .map((service) => ({ service, section: config.services[service.name] }))
+        .filter(({ section }) => section.enabled);
+}
+function readDocument(file) {
+    if (file === undefined)
+        return {};
+    let text;
+    try {
+        text = readFileSync(file, 'utf8');
+    }
+    catch (error) {
+        throw new ConfigError([`${file}: cannot be read (${error.code})`]);
+    }
+    const yaml = parseDocument(text);
+    if (yaml.errors.length > 0)
+        throw new ConfigError(yaml.errors.map((error) => `${file}: ${error.message.split('\n')[0]}`));
+    const document = yaml.toJS() ?? {};
+    if (typeof document !== 'object' || Array.isArray(document))
+        throw new ConfigError([`${file}: expected keys and values`]);
+    return document;
+}
+function describeIssues(issues, file, origins) {
+    return issues.flatMap((issue) => {
+        if (issue.code === 'unrecognized_keys') {
+            const known = keysAt(configSchema, issue.path);
+            return issue.keys.map((key) => `${file}: ${keyText([...issue.path, key])}: unknown key${suggestion(key, known)}`);
+        }
+        const key = keyText(issue.path);
+        return [`${origins.get(key) ?? file}: ${key}: ${issue.message}`];
+    });
+}
+function suggestion(word, known) {
+    const near = nearest(word, known);
+    return near === undefined ? '' : `; did you mean ${near}?`;
+}
+function variableNames() {
+    return configLeaves().flatMap((leaf) => (leaf.env === undefined ? [] : [leaf.env]));
+}
+function crossChecks(config, complete) {
+    const enabled = enabledServices(config);
+    const problems = enabled.flatMap(({ service, section }) => repeatedNames(service, section));
+    problems.push(...repeatedPlaces(config));
+    if (!complete)
+        return problems;
+    for (const { service, section } of enabled) {
+        const open = !isLoopback(config.http.host);
+        for (const { key, value } of service.secrets(section)) {
+            if (value === null)
+                problems.push(`${key}: a token is missing; set it in the file or by its environment variable`);
+            else if (open && isWeak(value))
+                problems.push(`${key}: too weak for a gateway that listens on ${config.http.host}: ${STRONG}`);
+        }
+        if (section.missing !== null)
+            continue;
+        for (const { name, given } of service.backends(section)) {
+            if (!given)
+                problems.push(`${service.name}: no address for ${name}; set it in the file or by its environment variable`);
+        }
+    }
+    return problems;
+}
+function repeatedNames(service, section) {
+    const names = service.mounts(section).map((mount) => mount.name);
+    return repeated(names).map((name) => `${service.name}: two entries have the name ${name}`);
+}
+function repeatedPlaces(config) {
+    const mounts = enabledServices(config).flatMap(({ service, section }) => service.mounts(section));
+    const ports = [config.http.port, config.http.operationsPort, ...mounts.map((mount) => mount.port)];
+    return [
+        ...repeated(mounts.map((mount) => mount.path)).map((path) => `two entries are served at the path ${path}`),
+        ...repeated(ports.filter((port) => port !== null && port !== 0)).map((port) => `two entries use the port ${port}`),
+    ];
+}
+function repeated(values) {
+    return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
+}
+function isLoopback(host) {
+    return (host === 'localhost' || /^127\.\d+\.\d+\.\d+$/.test(host) || (isIPv6(host) && /^(0*:)*:?0*1$/.test(host)));
+}
+const STRONG = 'expected at least 24 characters, 10 of them different';
+function isWeak(token) {
+    return token.length < 24 || new Set(token).size < 10;
+}
+function deepFreeze(value) {
+    if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
+        Object.freeze(value);
+        for (const inner of Object.values(value))
+            deepFreeze(inner);
+    }
+    return value;
+}
+//# sourceMappingURL=config.js.map

@@ -1,0 +1,95 @@
+import { isUtf8 } from 'node:buffer';
+import { HttpError } from './errors.js';
+const NOTHING = Buffer.alloc(0);
+/** Most bytes of an unwanted body that are read and thrown away before the connection is cut. */
+const DISCARD_BYTES = 64 * 1024 * 1024;
+/** How long that may take, in ms. */
+const DISCARD_MS = 10_000;
+/**
+ * The whole body, at most `limit` bytes.
+ * @param onProgress called with each chunk, so that a stalled body can be told from a slow one
+ * @throws HttpError `payload_too_large` (before anything is read when Content-Length says so), `client_gone`
+ */
+export function readBody(request, limit, onProgress) {
+    const declared = request.headers['content-length'];
+    if (declared === undefined && request.headers['transfer-encoding'] === undefined)
+        return Promise.resolve(NOTHING);
+    if (declared !== undefined && Number(declared) > limit)
+        return Promise.reject(tooLarge(limit));
+    return new Promise((resolve, reject) => {
+        const chunks = [];
+        let size = 0;
+        const release = () => {
+            request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
+        };
+        const onData = (chunk) => {
+            onProgress();
+            size += chunk.length;
+            if (size > limit) {
+                release();
+                request.pause();
+                reject(tooLarge(limit));
+            }
+            else {
+                chunks.push(chunk);
+            }
+        };
+        const onEnd = () => {
+            release();
+            resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size));
+        };
+        const onGone = () => {
+            release();
+            reject(new HttpError('client_gone'));
+        };
+        request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
+    });
+}
+function tooLarge(limit) {
+    return new HttpError('payload_too_large', `The body is larger than the limit of ${limit} bytes.`);
+}
+/**
+ * Reads and drops what the client still sends after an early reply (401, 413): cutting at once would reset the
+ * connection before the client has read the reply, and some clients then send everything again. Bounded.
+ */
+export function discardBody(request) {
+    if (request.complete || request.destroyed)
+        return;
+    let size = 0;
+    const timer = setTimeout(() => request.socket.destroy(), DISCARD_MS);
+    timer.unref();
+    request.on('data', (chunk) => {
+        size += chunk.length;
+        if (size > DISCARD_BYTES)
+            request.socket.destroy();
+    });
+    request.on('close', () => clearTimeout(timer));
+    request.on('end', () => clearTimeout(timer));
+    request.on('error', () => clearTimeout(timer));
+    request.resume();
+}
+/**
+ * The body as a JSON value; `undefined` when it is empty or blank.
+ * @throws HttpError `invalid_json`
+ */
+export function parseJson(body) {
+    if (body.length === 0)
+        return undefined;
+    if (!isUtf8(body))
+        throw new HttpError('invalid_json', 'The body is not valid UTF-8.');
+    const text = body.toString('utf8');
+    if (text.length < 64 && text.trim() === '')
+        return undefined;
+    try {
+        return JSON.parse(text);
+    }
+    catch (cause) {
+        throw new HttpError('invalid_json', `The body is not valid JSON${position(cause)}.`, { cause });
+    }
+}
+// V8's message quotes the body, which may hold a secret or be huge; only the position is passed on
+function position(error) {
+    const match = /position (\d+)/.exec(error instanceof Error ? error.message : '');
+    return match === null ? '' : ` (at character ${match[1]})`;
+}
+//# sourceMappingURL=body.js.map

@@ -1,0 +1,48 @@
+/** Every error that Portico mints: HTTP status and the message used when the place that throws has none better. */
+export const ERRORS = {
+    invalid_request: [400, 'The request is not valid.'],
+    invalid_json: [400, 'The body is not valid JSON.'],
+    unauthorized: [401, 'Missing or wrong credentials.'],
+    forbidden: [403, 'These credentials may not do this.'],
+    not_found: [404, 'There is nothing at this path.'],
+    method_not_allowed: [405, 'This path does not take this method.'],
+    request_timeout: [408, 'The request did not arrive in time.'],
+    conflict: [409, 'The request does not fit the present state.'],
+    limit_reached: [412, 'A configured limit is reached.'],
+    payload_too_large: [413, 'The request is too large.'],
+    unprocessable: [422, 'The request cannot be processed.'],
+    too_many_requests: [429, 'Too many requests.'],
+    headers_too_large: [431, 'The request line and headers are too large.'],
+    client_gone: [499, 'The client went away before the answer.'],
+    internal: [500, 'Something went wrong inside the gateway.'],
+    backend_error: [502, 'The backend answered with an unexpected error.'],
+    outcome_unknown: [502, 'The connection to the backend broke before its reply: the outcome is unknown.'],
+    backend_unavailable: [503, 'The backend of this service is not available.'],
+    overloaded: [503, 'The gateway has too many requests in flight.'],
+    stopping: [503, 'The gateway is stopping.'],
+    timeout: [504, 'The backend did not answer in time.'],
+};
+/** An error whose message is meant for the client. Driver text belongs into `cause`. */
+export class HttpError extends Error {
+    code;
+    status;
+    headers;
+    constructor(code, message = ERRORS[code][1], options = {}) {
+        super(message, options.cause === undefined ? undefined : { cause: options.cause });
+        this.code = code;
+        this.name = 'HttpError';
+        this.status = ERRORS[code][0];
+        const retryAfter = options.retryAfter ?? (this.status === 503 ? 1 : undefined);
+        this.headers =
+            retryAfter === undefined
+                ? (options.headers ?? {})
+                : { ...options.headers, 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
+    }
+}
+/** Whatever was thrown, as an HttpError: its own, or `internal` with the original as cause and none of its text. */
+export function toHttpError(error) {
+    if (error instanceof HttpError)
+        return error;
+    return new HttpError('internal', undefined, { cause: error });
+}
+//# sourceMappingURL=errors.js.map

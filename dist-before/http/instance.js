@@ -1,0 +1,2 @@
+export {};
+//# sourceMappingURL=instance.js.map

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { milliseconds, secret, tcpPort } from '../lib/settings.js';
+/** The section `http` of the configuration. */
+export const httpSettings = z.strictObject({
+    host: z
+        .string()
+        .min(1)
+        .default('127.0.0.1')
+        .describe('Address to listen on. Anything but a loopback address needs strong tokens.'),
+    port: z.int().min(0).max(65_535).default(8070).describe('Port of the gateway; 0 takes a free one.'),
+    maxInFlight: z
+        .int()
+        .min(1)
+        .default(10_000)
+        .describe('Requests worked on at once; one more is answered 503 with Retry-After.'),
+    maxHeaderBytes: z
+        .int()
+        .min(8_192)
+        .max(64 * 1024 * 1024)
+        .default(256 * 1024)
+        .describe('Request line and headers together, in bytes: bounds arguments in a path and forwarded headers.'),
+    bodyIdleTimeoutMs: milliseconds(10_000).describe('A body that sends nothing for so long is answered 408.'),
+    requestTimeoutMs: milliseconds(300_000).describe('Line, headers and body of a request must have arrived by then (408).'),
+    keepAliveTimeoutMs: milliseconds(75_000).describe('Idle time after which a kept connection is closed; longer than that of a proxy in front.'),
+    stopTimeoutMs: milliseconds(15_000).describe('Requests in flight get so long to end when the gateway stops.'),
+    metricsToken: secret()
+        .nullable()
+        .default(null)
+        .describe('Bearer token that /metrics asks for; null leaves it open.'),
+    operationsPort: tcpPort()
+        .nullable()
+        .default(null)
+        .describe('Own port for /livez, /readyz and /metrics, which the main port then does not serve.'),
+});
+//# sourceMappingURL=settings.js.map

@@ -1,0 +1,110 @@
+import ipaddr from 'ipaddr.js';
+/**
+ * Addresses that no general permission opens: link-local ones and where clouds serve their metadata (credentials
+ * among it). An allowed network counts for them only when it lies wholly inside such a range.
+ */
+const GUARDED = [
+    '169.254.0.0/16',
+    '168.63.129.16/32',
+    '100.100.100.200/32',
+    'fe80::/10',
+    'fd00:ec2::254/128',
+].map((text) => ipaddr.parseCIDR(text));
+/** Ranges that ipaddr.js (2.5) calls unicast although they are not to be reached from outside, or hide an IPv4 address. */
+const ALSO_PRIVATE = [
+    '168.63.129.16/32',
+    '192.88.99.0/24',
+    '::/96',
+    '64:ff9b::/96',
+    '64:ff9b:1::/48',
+    '100::/64',
+    '2001::/23',
+    '2002::/16',
+    '3fff::/20',
+    '5f00::/16',
+    'fec0::/10',
+].map((text) => ipaddr.parseCIDR(text));
+/** Decides which addresses requests may go to: global unicast ones, and what the configuration allows beside them. */
+export class AddressGuard {
+    networks;
+    hosts;
+    /** @param allowed networks (`10.0.0.0/8`), addresses (`127.0.0.1`) and host names whose addresses may be private */
+    constructor(allowed) {
+        const entries = allowed.map((entry) => ({ entry, network: parseNetwork(entry) }));
+        this.networks = entries.flatMap(({ network }) => (network === undefined ? [] : [network]));
+        this.hosts = new Set(entries.flatMap(({ entry, network }) => (network === undefined ? [plainHost(entry)] : [])));
+    }
+    /**
+     * Judges a URL's host before any look-up: IP literals (as `URL` spells them: `2130706433` has become `127.0.0.1`)
+     * and names that always mean this machine. Other names are judged when they are resolved.
+     */
+    judgeHost(hostname) {
+        const host = plainHost(hostname);
+        if (isAddress(host))
+            return this.judgeAddress(host, host);
+        if (host !== 'localhost' && !host.endsWith('.localhost'))
+            return undefined;
+        const refusal = this.judgeAddress('127.0.0.1', host);
+        return refusal === undefined ? undefined : this.judgeAddress('::1', host);
+    }
+    /** Judges `address`, to which `hostname` was resolved (or which it is). */
+    judgeAddress(address, hostname) {
+        let parsed;
+        try {
+            parsed = ipaddr.process(withoutZone(address));
+        }
+        catch {
+            return `${address} is not an IP address`;
+        }
+        if (isGlobal(parsed))
+            return undefined;
+        const guarded = GUARDED.find((network) => contains(network, parsed));
+        const allowed = this.networks.some((network) => contains(network, parsed) && (guarded === undefined || contains(guarded, network[0], network[1])));
+        if (allowed || (guarded === undefined && this.hosts.has(plainHost(hostname))))
+            return undefined;
+        return `${address} is not a public address (${guarded === undefined ? parsed.range() : 'link-local or metadata'})`;
+    }
+}
+/** Whether `entry` can stand in the list of allowed destinations. */
+export function isAllowEntry(entry) {
+    return parseNetwork(entry) !== undefined || /^(?=.*[a-z])[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(entry);
+}
+function parseNetwork(entry) {
+    const [text, bits] = entry.split('/', 2);
+    // ipaddr.js also takes `1`, `10.0/8` and `0x7f.1`, which mean something else than they seem to
+    if (!isAddress(text))
+        return undefined;
+    try {
+        if (bits !== undefined)
+            return mappedNetwork(...ipaddr.parseCIDR(entry));
+        const address = ipaddr.process(entry);
+        return [address, address.kind() === 'ipv4' ? 32 : 128];
+    }
+    catch {
+        return undefined;
+    }
+}
+/** `::ffff:10.0.0.0/104` means `10.0.0.0/8`: addresses are compared after unwrapping. */
+function mappedNetwork(address, bits) {
+    if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96)
+        return [address.toIPv4Address(), bits - 96];
+    return [address, bits];
+}
+/** Whether `address` (with its first `bits` fixed, when it stands for a network) lies inside `network`. */
+function contains(network, address, bits = Number.POSITIVE_INFINITY) {
+    return network[0].kind() === address.kind() && bits >= network[1] && address.match(network);
+}
+function isGlobal(address) {
+    return address.range() === 'unicast' && !ALSO_PRIVATE.some((network) => contains(network, address));
+}
+function isAddress(host) {
+    return ipaddr.IPv4.isValidFourPartDecimal(host) || ipaddr.IPv6.isValid(host);
+}
+/** Lower case, without the brackets of an IPv6 literal, an IPv6 zone or the root's dot. */
+function plainHost(hostname) {
+    return withoutZone(hostname.toLowerCase().replace(/^\[(.*)\]$/, '$1')).replace(/\.$/, '');
+}
+function withoutZone(address) {
+    return address.includes(':') ? address.split('%', 1)[0] : address;
+}
+//# sourceMappingURL=address-guard.js.map

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+/** A URL path such as `/kv`: one leading slash, no trailing one; `/` alone is the root. */
+export const basePath = () => z
+    .string()
+    .regex(/^\/$|^(\/[A-Za-z0-9._~-]+)+$/, 'expected a path such as /kv: a leading slash, no trailing one, plain characters');
+/** Name of a database, index or cluster: as it appears in metrics, logs and `/readyz`. */
+export const instanceName = () => z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected 1 to 64 letters, digits, ".", "_" or "-"');
+export const tcpPort = () => z.int().min(1).max(65_535);
+/** A secret of printable ASCII without blanks (it travels in a header); how strong it must be depends on where the gateway listens. */
+export const secret = (env) => z
+    .string()
+    .regex(/^[\x21-\x7e]{1,512}$/, 'expected 1 to 512 printable ASCII characters without blanks')
+    .meta({ secret: true, ...(env === undefined ? {} : { env }) });
+/** A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own. */
+export const backendUrl = (protocols, env) => z
+    .string()
+    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
+    error: `expected a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
+})
+    .nullable()
+    .default(null)
+    .meta({ secret: true, env });
+/** Why `npm start` could not bring this service's backend; set by it, shown by `/readyz`. */
+export const missingReason = (env) => z.string().max(500).nullable().default(null).meta({ env });
+/** Milliseconds, at least `min`. */
+export const milliseconds = (byDefault, min = 1) => z.int().min(min).max(86_400_000).default(byDefault);
+//# sourceMappingURL=settings.js.map

@@ -1,0 +1,86 @@
+import { Reply } from '../../http/route.js';
+import { brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
+import * as schemas from './schemas.js';
+const SUCCESS = { result: 'Success', status: 200 };
+const consumeErrors = [400, 401, 403, 404, 409, 503, 504];
+export const consumerRoutes = [
+    brokerRoute({
+        operationId: 'broker.consume',
+        summary: 'Reads on as an instance of a consumer group, which the first call makes.',
+        methods: ['GET', 'POST'],
+        path: '/consume/:group/:instance',
+        request: {
+            params: schemas.groupParams,
+            headers: schemas.consumerHeaders,
+            body: schemas.consumeBody,
+        },
+        reply: schemas.messagesReply,
+        errors: consumeErrors,
+        timeoutMs: ({ body }) => deadlineFor(body.timeout),
+        handle: ({ params, headers, body: { topic, topics, timeout } }, context, deps) => {
+            const wanted = [...(topics ?? []), ...(topic === undefined ? [] : [topic])];
+            return consume(params, wanted, headers, timeout, context, deps);
+        },
+    }),
+    brokerRoute({
+        operationId: 'broker.consumeTopic',
+        summary: 'The same for one topic, without a body.',
+        methods: ['GET'],
+        path: '/consume/:group/:instance/:topic',
+        request: {
+            params: schemas.groupTopicParams,
+            query: schemas.timeoutQuery,
+            headers: schemas.consumerHeaders,
+        },
+        reply: schemas.messagesReply,
+        errors: consumeErrors,
+        timeoutMs: ({ query }) => deadlineFor(query.timeout),
+        handle: ({ params, query, headers }, context, deps) => consume(params, [params.topic], headers, query.timeout, context, deps),
+    }),
+    brokerRoute({
+        operationId: 'broker.commit',
+        summary: 'Commits the given offsets, or what the instance was last given.',
+        methods: ['GET', 'POST'],
+        path: '/commit/:group/:instance',
+        request: { params: schemas.groupParams, body: schemas.commitBody },
+        reply: schemas.successReply,
+        errors: consumeErrors,
+        handle: async ({ params, body }, { signal }, { consumers }) => {
+            await consumers.commit(params, body, signal);
+            return SUCCESS;
+        },
+    }),
+    brokerRoute({
+        operationId: 'broker.deleteConsumer',
+        summary: 'Stops an instance: it commits, if it does so by itself, and leaves its group.',
+        methods: ['POST', 'DELETE'],
+        path: '/delete-consumer/:group/:instance',
+        request: { params: schemas.groupParams },
+        reply: schemas.successReply,
+        errors: [400, 401, 404],
+        handle: async ({ params }, _context, { consumers }) => {
+            await consumers.remove(params);
+            return SUCCESS;
+        },
+    }),
+    brokerRoute({
+        operationId: 'broker.consumers',
+        summary: 'Groups and instances of this gateway with the partitions they have.',
+        methods: ['GET'],
+        path: '/consumers',
+        request: {},
+        reply: schemas.consumersReply,
+        errors: [401],
+        handle: async (_input, _context, { consumers }) => consumers.list(),
+    }),
+];
+async function consume(name, topics, headers, timeout, context, { consumers, maxWaitMs }) {
+    const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
+    const deadline = AbortSignal.any([context.signal, AbortSignal.timeout(waitMs)]);
+    const consumed = await consumers.consume(name, topics, headers, deadline);
+    context.onOver(consumed.settle);
+    return new Reply(200, consumed.messages, {
+        'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
+    });
+}
+//# sourceMappingURL=consumer-routes.js.map

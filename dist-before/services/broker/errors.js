@@ -1,0 +1,92 @@
+import { types } from 'node:util';
+import { z } from 'zod';
+import { HttpError } from '../../http/errors.js';
+import { errorType, KafkaTimeout } from './kafkajs-internals.js';
+/** The body of every error of this contract. */
+export const errorReply = z.object({ error: z.string(), status: z.int() });
+export function formatError(error) {
+    return { error: error.message, status: error.status };
+}
+/** What Kafka's error types mean to a caller. Types that are not here are the gateway's or the cluster's own trouble (502). */
+const MEANING = {
+    UNKNOWN_TOPIC_OR_PARTITION: ['not_found', 'The topic or partition does not exist.'],
+    INVALID_TOPIC_EXCEPTION: ['invalid_request', 'The topic name is not valid.'],
+    OFFSET_OUT_OF_RANGE: ['invalid_request', 'The offset is outside of the log.'],
+    INVALID_TIMESTAMP: ['invalid_request', 'The timestamp is outside of what the topic accepts.'],
+    INVALID_RECORD: ['invalid_request', 'The topic does not accept this record.'],
+    INVALID_GROUP_ID: ['invalid_request', 'The group name is not valid.'],
+    INVALID_SESSION_TIMEOUT: ['invalid_request', 'The session timeout is outside of what the broker allows.'],
+    TOPIC_AUTHORIZATION_FAILED: ['forbidden', 'The gateway may not use this topic.'],
+    GROUP_AUTHORIZATION_FAILED: ['forbidden', 'The gateway may not use this consumer group.'],
+    CLUSTER_AUTHORIZATION_FAILED: ['forbidden', 'The gateway may not do this on the cluster.'],
+    INCONSISTENT_GROUP_PROTOCOL: ['conflict', 'The group is in use by consumers of another kind.'],
+    MESSAGE_TOO_LARGE: ['payload_too_large', 'The record is larger than the topic accepts.'],
+    RECORD_LIST_TOO_LARGE: ['payload_too_large', 'The record is larger than the topic accepts.'],
+    NOT_ENOUGH_REPLICAS: ['backend_unavailable', 'Too few replicas are in sync.'],
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND: [
+        'backend_unavailable',
+        'The record was written, but too few replicas are in sync to acknowledge it.',
+    ],
+    LEADER_NOT_AVAILABLE: ['backend_unavailable', 'The partition has no leader at present.'],
+    NOT_LEADER_FOR_PARTITION: ['backend_unavailable', 'The leader of the partition is changing.'],
+    FENCED_LEADER_EPOCH: ['backend_unavailable', 'The leader of the partition is changing.'],
+    GROUP_COORDINATOR_NOT_AVAILABLE: ['backend_unavailable', 'The group has no coordinator at present.'],
+    NOT_COORDINATOR_FOR_GROUP: ['backend_unavailable', 'The coordinator of the group is changing.'],
+    GROUP_LOAD_IN_PROGRESS: ['backend_unavailable', 'The coordinator of the group is loading.'],
+    REBALANCE_IN_PROGRESS: ['backend_unavailable', 'The group is rebalancing.'],
+    ILLEGAL_GENERATION: ['backend_unavailable', 'The group is rebalancing.'],
+    UNKNOWN_MEMBER_ID: ['backend_unavailable', 'The group is rebalancing.'],
+    REQUEST_TIMED_OUT: ['timeout', 'The replicas did not acknowledge in time.'],
+};
+const DISCONNECTED = new Set([
+    'KafkaJSConnectionError',
+    'KafkaJSConnectionClosedError',
+    'KafkaJSBrokerNotFound',
+    'KafkaJSRequestTimeoutError',
+    'KafkaJSNoBrokerAvailableError',
+    'KafkaJSLockTimeout',
+]);
+/** Kafka's own refusal of one partition's part of a request. @param about what was refused, such as `topic orders, partition 3` */
+export function kafkaRefusal(type, about) {
+    const [code, text] = MEANING[type] ?? ['backend_error', `Kafka refused with ${type}.`];
+    return new HttpError(code, `${text} (${about})`, { cause: new Error(type) });
+}
+/** Error code of one partition's part of a reply, as an error for the caller. */
+export function kafkaCodeRefusal(code, about) {
+    return kafkaRefusal(errorType(code), about);
+}
+/** Whatever talking to Kafka threw, as what the caller is told; the original is the cause. */
+export function translateError(error) {
+    if (error instanceof HttpError)
+        return error;
+    if (error instanceof KafkaTimeout)
+        return new HttpError('timeout', undefined, { cause: error });
+    for (const link of causes(error)) {
+        if (DISCONNECTED.has(link.name))
+            return unavailable(error);
+        // kafkajs' retrier wraps an error without its type: the first one along the chain is Kafka's
+        const meaning = link.type === undefined ? undefined : MEANING[link.type];
+        if (meaning !== undefined)
+            return new HttpError(meaning[0], meaning[1], { cause: error });
+        if (link.name === 'KafkaJSNotImplemented') {
+            return new HttpError('backend_error', 'The records are compressed with a codec other than gzip.', {
+                cause: error,
+            });
+        }
+    }
+    return new HttpError('backend_error', undefined, { cause: error });
+}
+export function unavailable(cause) {
+    return new HttpError('backend_unavailable', 'Kafka cannot be reached.', { cause });
+}
+/** Kafka's error type, wherever along the causes it stands. */
+export function kafkaType(error) {
+    return causes(error).find((link) => link.type !== undefined)?.type;
+}
+function causes(error) {
+    const chain = [];
+    for (let link = error; types.isNativeError(link) && chain.length < 6; link = link.cause)
+        chain.push(link);
+    return chain;
+}
+//# sourceMappingURL=errors.js.map

@@ -1,0 +1,72 @@
+import { HttpError } from '../../http/errors.js';
+import { bindRoutes } from '../../http/route.js';
+import { keepTrying } from '../../lib/keep-trying.js';
+import { createTopics } from './client.js';
+import { Cluster } from './cluster.js';
+import { ConsumerInstances } from './consumer-instances.js';
+import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
+import { errorReply, formatError } from './errors.js';
+import { Fetcher } from './fetcher.js';
+import { Producer } from './producer.js';
+import { routes } from './routes.js';
+import { brokerConfig } from './schemas.js';
+/** Kafka over HTTP: produce, fetch at offsets, consumer groups. */
+export const broker = {
+    name: 'broker',
+    config: brokerConfig,
+    routes,
+    formatError,
+    error: errorReply,
+    secrets: ({ clusters }) => clusters.flatMap(({ users }, i) => users.map(({ password }, j) => ({
+        key: `broker.clusters[${i}].users[${j}].password`,
+        value: password,
+    }))),
+    backends: ({ clusters }) => [{ name: 'kafka', given: clusters.every(({ brokers }) => brokers.length > 0) }],
+    mounts: ({ clusters }) => clusters.map(mountOf),
+    open: ({ clusters }, runtime) => clusters.map((config) => openCluster(config, runtime)),
+};
+function mountOf({ name, path, port, users }) {
+    const credentials = users.flatMap(({ username, password }) => password === null ? [] : [{ username, password, principal: { name: username, access: 'full' } }]);
+    return { name, path, port, auth: { kind: 'basic', credentials } };
+}
+/** Closing instances commits and leaves groups, one after the other request of each; in ms. */
+const CLOSE_CONSUMERS_MS = 8_000;
+/** A produce ends so much before the deadline of its request, in ms, so that the reply tells what became of it. */
+const PRODUCE_MARGIN_MS = 1_000;
+function openCluster(config, { log, lifecycle, now }) {
+    const { brokers, timeoutMs, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
+    const cluster = new Cluster({ brokers, log, lifecycle, now });
+    const declared = config.topics.map(parseDeclaredTopic);
+    const topicsMade = keepTrying(() => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, missing, log)), { name: `broker ${config.name}: declared topics`, log, lifecycle });
+    const producer = new Producer(cluster, Math.max(100, timeoutMs - PRODUCE_MARGIN_MS), now);
+    const fetcher = new Fetcher(cluster, config.replyBytes);
+    const consumers = new ConsumerInstances({
+        cluster,
+        brokers,
+        idleTimeoutMs,
+        sessionTimeoutMs,
+        maxRecords: config.replyRecords,
+        maxBytes: config.replyBytes,
+        log,
+        now,
+    });
+    lifecycle.onStop('consumer instances', () => consumers.close(), CLOSE_CONSUMERS_MS);
+    return {
+        ...mountOf(config),
+        routes: bindRoutes(routes, { cluster, producer, fetcher, consumers, maxWaitMs }),
+        formatError,
+        bodyLimit: config.bodyLimit,
+        timeoutMs,
+        backends: [
+            {
+                name: 'kafka',
+                check: async () => {
+                    await cluster.check();
+                    if (!topicsMade.done)
+                        throw new HttpError('backend_unavailable', 'declared topics are not made yet');
+                },
+            },
+        ],
+    };
+}
+//# sourceMappingURL=index.js.map

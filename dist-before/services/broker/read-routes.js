@@ -1,0 +1,50 @@
+import { Reply } from '../../http/route.js';
+import { brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
+import * as schemas from './schemas.js';
+/** Entries in the header that tells of partitions which could not be read: a header must stay small. */
+const TOLD_ERRORS = 20;
+export const readRoutes = [
+    brokerRoute({
+        operationId: 'broker.fetch',
+        summary: 'Reads records at given offsets, without a consumer group.',
+        methods: ['GET', 'POST'],
+        path: '/fetch',
+        request: { body: schemas.fetchBody },
+        reply: schemas.messagesReply,
+        errors: [400, 401, 403, 404, 503, 504],
+        timeoutMs: ({ body }) => deadlineFor(body.timeout),
+        handle: async ({ body }, { signal }, { fetcher, maxWaitMs }) => {
+            const { topic, partition, offset, topicPartitionOffsets, timeout } = body;
+            const positions = [...(topicPartitionOffsets ?? [])];
+            if (topic !== undefined && partition !== undefined)
+                positions.push({ topic, partition, offset: offset ?? 0 });
+            const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
+            const { messages, errors } = await fetcher.fetch(positions, waitMs, signal);
+            return errors.length === 0 ? messages : new Reply(200, messages, toldErrors(errors));
+        },
+    }),
+    brokerRoute({
+        operationId: 'broker.topics',
+        summary: 'Names of the topics with their numbers of partitions.',
+        methods: ['GET'],
+        path: '/topics',
+        request: {},
+        reply: schemas.topicsReply,
+        errors: [401, 503],
+        handle: async (_input, _context, { cluster }) => {
+            const topics = await cluster.allTopics();
+            return Object.fromEntries(topics.map(({ name, partitions }) => [name, partitions.length]));
+        },
+    }),
+];
+function toldErrors(errors) {
+    const told = errors.slice(0, TOLD_ERRORS).map(({ topic, partition, offset, error }) => ({
+        topic,
+        partition,
+        offset,
+        error: error.message,
+        status: error.status,
+    }));
+    return { 'Broker-Partition-Errors': JSON.stringify(told) };
+}
+//# sourceMappingURL=read-routes.js.map

@@ -1,0 +1,15 @@
+import { services } from './index.js';
+/** Every service as the OpenAPI document shows it: at the first mount of its default configuration. */
+export function describeServices() {
+    return services.map((service) => {
+        const mount = service.mounts(service.config.parse({}))[0];
+        return {
+            name: service.name,
+            basePath: mount?.path ?? `/${service.name}`,
+            auth: mount?.auth.kind ?? 'bearer',
+            error: service.error,
+            routes: service.routes,
+        };
+    });
+}
+//# sourceMappingURL=describe.js.map

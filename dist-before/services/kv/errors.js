@@ -1,0 +1,30 @@
+import { HttpError } from '../../http/errors.js';
+/** A message that already starts with Redis' class word, such as `ERR` or `NOPERM`. */
+const CLASS_WORD = /^[A-Z][A-Z0-9]+ /;
+/** The contract's error body: one field, class word first. */
+export const formatError = (error) => ({ error: errorText(error) });
+function errorText(error) {
+    switch (error.code) {
+        case 'unauthorized':
+            return 'WRONGPASS invalid or missing auth token';
+        case 'payload_too_large':
+            return `ERR max request size exceeded. ${error.message}`;
+        case 'timeout':
+            return 'ERR Redis did not answer in time: whether the command ran is unknown';
+        default:
+            return CLASS_WORD.test(error.message) ? error.message : `ERR ${error.message}`;
+    }
+}
+/** Nothing was sent to Redis: the request may be repeated. */
+export function notConnected(cause) {
+    return new HttpError('backend_unavailable', 'Redis is not available; nothing was executed', { cause });
+}
+/** The connection broke between the command and its reply. Not 503, whose Retry-After would invite to repeat it. */
+export function outcomeUnknown(cause) {
+    return new HttpError('outcome_unknown', 'The connection to Redis broke before its reply: whether the command ran is unknown', { cause });
+}
+/** Redis reads more slowly than requests come: what waits to be sent would grow without end. */
+export function tooMuchUnsent() {
+    return new HttpError('overloaded', 'Too much waits to be sent to Redis; nothing was executed');
+}
+//# sourceMappingURL=errors.js.map

@@ -1,0 +1,64 @@
+import { refusedConfig } from './config-command.js';
+import { keyword } from './keyword.js';
+/** They change the state of the connection that all requests share, or turn it into a stream. */
+const CONNECTION_STATE = `AUTH HELLO RESET QUIT SELECT CLIENT READONLY READWRITE ASKING MULTI EXEC DISCARD WATCH UNWATCH
+  SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF`;
+/** Every request on the connection would wait behind them. */
+const BLOCKING = 'BLPOP BRPOP BRPOPLPUSH BLMOVE BLMPOP BZPOPMIN BZPOPMAX BZMPOP WAIT WAITAOF';
+/** They act on the server or its host rather than on data, or make it connect elsewhere. */
+const SERVER = `SHUTDOWN DEBUG MODULE MIGRATE REPLICAOF SLAVEOF FAILOVER CLUSTER SENTINEL SAVE BGSAVE BGREWRITEAOF
+  PFDEBUG PFSELFTEST RESTORE-ASKING`;
+const REASONS = [
+    [CONNECTION_STATE, 'it acts on the connection that all requests share'],
+    [BLOCKING, 'it blocks the connection that all requests share'],
+    [SERVER, 'it acts on the server, not on data'],
+];
+const REFUSED = new Map(REASONS.flatMap(([names, reason]) => names.split(/\s+/).map((name) => [name, reason])));
+const INSPECTED = new Map([
+    ['XREAD', refusedBlock],
+    ['XREADGROUP', refusedBlock],
+    ['CONFIG', refusedConfig],
+    ['SCRIPT', refuseSubcommands('DEBUG')],
+    ['ACL', refuseSubcommands('LOAD', 'SAVE')],
+]);
+/**
+ * How Portico treats the command `name` (upper case): always refused, refused for some arguments, or always sent.
+ * The list above holds on every server; `facts` add what a newer server or a module brings: commands that block,
+ * and ones that open a subscription.
+ */
+export function refusalOf(name, facts) {
+    const listed = REFUSED.get(name);
+    if (listed !== undefined)
+        return () => listed;
+    const inspect = INSPECTED.get(name);
+    if (inspect !== undefined || facts === undefined)
+        return inspect;
+    const { flags } = facts;
+    if (flags.has('blocking'))
+        return () => 'it blocks the connection that all requests share';
+    // PUBLISH has the flag pubsub too; only what cannot run in a script listens
+    if (flags.has('pubsub') && flags.has('noscript'))
+        return () => 'it subscribes the connection that all requests share';
+    return undefined;
+}
+/** BLOCK can only stand before STREAMS; after it come keys, which may have any name. */
+function refusedBlock(command) {
+    for (let i = 1; i < command.length; i++) {
+        const word = keyword(command, i);
+        if (word === 'STREAMS')
+            return undefined;
+        // the group and the consumer of XREADGROUP may have any name too
+        if (word === 'GROUP')
+            i += 2;
+        else if (word === 'BLOCK')
+            return 'BLOCK blocks the connection that all requests share';
+    }
+    return undefined;
+}
+function refuseSubcommands(...refused) {
+    return (command) => {
+        const subcommand = keyword(command, 1);
+        return refused.includes(subcommand) ? `${subcommand} acts on the server, not on data` : undefined;
+    };
+}
+//# sourceMappingURL=refusals.js.map

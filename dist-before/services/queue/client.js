@@ -1,0 +1,138 @@
+import { connect } from 'amqplib';
+import { backoffDelay } from '../../lib/backoff.js';
+/** Longest wait for TCP, TLS and the AMQP handshake, in ms. */
+const CONNECT_MS = 5_000;
+/** A broker that is silent for two of these, in seconds, counts as lost. */
+const HEARTBEAT_S = 5;
+/** A broker that does not answer the good-bye is cut off after so many ms. */
+const CLOSE_MS = 1_000;
+/**
+ * One connection with one channel that is made anew, with growing pauses, whenever either is lost. A closed channel
+ * costs the connection too: a half-working state would have to be told apart everywhere.
+ */
+export class BrokerLink {
+    options;
+    /** The channel while the link is up. */
+    channel;
+    /** Why RabbitMQ takes no publishes at present (memory or disk alarm). */
+    blocked;
+    stopped = false;
+    failures = 0;
+    /** Ends the present session or pause. */
+    interrupt = () => undefined;
+    constructor(options) {
+        this.options = options;
+        const running = this.run();
+        const stop = () => {
+            this.stopped = true;
+            this.interrupt(new Error('the gateway is stopping'));
+            return running;
+        };
+        options.lifecycle.onStop(`rabbitmq ${options.name}`, stop, CONNECT_MS + 2 * CLOSE_MS);
+    }
+    /** Gives the connection up and makes it anew, for what only `onUp` can mend. */
+    restart(reason) {
+        if (this.channel !== undefined)
+            this.interrupt(new Error(reason));
+    }
+    async run() {
+        const { log, name } = this.options;
+        while (!this.stopped) {
+            try {
+                await this.session();
+            }
+            catch (err) {
+                if (this.stopped)
+                    break;
+                log.warn({ err, failures: this.failures }, `rabbitmq ${name}: not connected`);
+            }
+            await this.pause(backoffDelay(this.failures++));
+        }
+    }
+    /** Connects, works until connection or channel is lost or the link is stopped, cleans up. Always rejects. */
+    async session() {
+        const model = await connect(withHeartbeat(this.options.url), {
+            timeout: CONNECT_MS,
+            noDelay: true,
+            clientProperties: { connection_name: `portico ${this.options.name}` },
+        });
+        const ended = new Promise((_, reject) => {
+            this.interrupt = reject;
+        });
+        ended.catch(() => undefined);
+        if (this.stopped)
+            this.interrupt(new Error('the gateway is stopping'));
+        this.watch(model);
+        try {
+            this.channel = await Promise.race([this.openChannel(model), ended]);
+            this.failures = 0;
+            this.options.log.info(`rabbitmq ${this.options.name}: connected`);
+            return await ended;
+        }
+        catch (error) {
+            this.options.onDown(error);
+            throw error;
+        }
+        finally {
+            this.channel = undefined;
+            await closeWithin(model);
+        }
+    }
+    watch(model) {
+        const { log, name } = this.options;
+        const { interrupt } = this;
+        this.blocked = undefined;
+        model.on('error', interrupt);
+        model.on('handler-error', interrupt);
+        model.on('close', (error) => interrupt(error ?? new Error('the connection was closed')));
+        model.on('blocked', (reason) => {
+            this.blocked = reason;
+            log.warn({ reason }, `rabbitmq ${name}: takes no messages`);
+        });
+        model.on('unblocked', () => {
+            this.blocked = undefined;
+            log.info(`rabbitmq ${name}: takes messages again`);
+        });
+    }
+    async openChannel(model) {
+        const { interrupt } = this;
+        const channel = await model.createConfirmChannel();
+        channel.on('error', interrupt);
+        channel.on('handler-error', interrupt);
+        channel.on('close', () => interrupt(new Error('the channel was closed')));
+        await this.options.onUp(channel);
+        return channel;
+    }
+    pause(ms) {
+        return new Promise((resolve) => {
+            const timer = setTimeout(resolve, ms);
+            this.interrupt = () => {
+                clearTimeout(timer);
+                resolve();
+            };
+        });
+    }
+}
+/** amqplib takes the heartbeat from the URL's query only; one that is given there stays. */
+function withHeartbeat(url) {
+    const parsed = new URL(url);
+    if (!parsed.searchParams.has('heartbeat'))
+        parsed.searchParams.set('heartbeat', String(HEARTBEAT_S));
+    return parsed.href;
+}
+async function closeWithin(model) {
+    // amqplib's close waits for the broker's answer however long that takes; only the socket below can be cut
+    const { stream } = model.connection;
+    if (stream.destroyed)
+        return;
+    const gone = new Promise((resolve) => stream.once('close', () => resolve()));
+    const timer = setTimeout(() => stream.destroy(), CLOSE_MS);
+    // rejects when the connection is closed already
+    const closed = Promise.resolve()
+        .then(() => model.close())
+        .catch(() => undefined);
+    await Promise.race([gone, closed]);
+    clearTimeout(timer);
+    stream.destroy();
+}
+//# sourceMappingURL=client.js.map

@@ -1,0 +1,30 @@
+import { retryAfterMs } from './retry-after.js';
+/** No pause between attempts is longer, in seconds. */
+const MAX_BACKOFF_S = 86_400;
+/** Only together with the header below does this status end the message. */
+const NON_RETRYABLE_STATUS = 489;
+const NON_RETRYABLE_HEADERS = ['upstash-nonretryable-error', 'service-nonretryable-error'];
+/**
+ * Decides an attempt: 2xx is success, everything else (redirects too: they are not followed) a failure, which is
+ * repeated until the retries are used up. The destination may name the pause or end the message.
+ * @param retried how often the message was retried before this attempt
+ * @param now Unix time in ms
+ */
+export function decide({ retried, maxRetries, result }, now) {
+    if (result.kind === 'response' && result.status >= 200 && result.status < 300)
+        return { kind: 'delivered' };
+    if (retried >= maxRetries || isNonRetryable(result))
+        return { kind: 'dead' };
+    const asked = result.kind === 'response' ? retryAfterMs(result.headers, now) : undefined;
+    return { kind: 'retry', delayMs: asked ?? defaultBackoffMs(retried + 1) };
+}
+/** Pause in ms before retry `retry` (1 is the first): e^(2.5 n) seconds, that is 12 s, 148 s, 30 min, 6 h, then a day each. */
+export function defaultBackoffMs(retry) {
+    return Math.round(Math.min(MAX_BACKOFF_S, Math.exp(2.5 * retry)) * 1_000);
+}
+function isNonRetryable(result) {
+    return (result.kind === 'response' &&
+        result.status === NON_RETRYABLE_STATUS &&
+        NON_RETRYABLE_HEADERS.some((name) => result.headers[name]?.[0]?.trim().toLowerCase() === 'true'));
+}
+//# sourceMappingURL=decide.js.map

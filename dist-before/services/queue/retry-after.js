@@ -1,0 +1,58 @@
+/** Response headers by which a destination says when it may be called again, in the order in which they are believed. */
+const HEADERS = [
+    'retry-after',
+    'x-ratelimit-reset',
+    'x-ratelimit-reset-requests',
+    'x-ratelimit-reset-tokens',
+];
+/** A longer wait than a day is not believed. */
+const MAX_MS = 86_400_000;
+const UNIT_MS = {
+    ns: 1e-6,
+    us: 1e-3,
+    µs: 1e-3,
+    μs: 1e-3,
+    ms: 1,
+    s: 1_000,
+    m: 60_000,
+    h: 3_600_000,
+};
+const PART = /(\d+(?:\.\d+)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
+/**
+ * The wait in ms that a response asks for: seconds (`120`), an HTTP date or a Go duration (`6m5s`, `250ms`).
+ * `undefined` when it asks for none, for more than a day, or in words that are none of these.
+ * @param now Unix time in ms
+ */
+export function retryAfterMs(headers, now) {
+    for (const name of HEADERS) {
+        const value = headers[name]?.[0]?.trim();
+        const ms = value === undefined ? undefined : waitOf(value, now);
+        if (ms !== undefined && ms <= MAX_MS)
+            return Math.ceil(ms);
+    }
+    return undefined;
+}
+function waitOf(value, now) {
+    if (/^\d+(\.\d+)?$/.test(value))
+        return Number(value) * 1_000;
+    const duration = goDuration(value);
+    if (duration !== undefined)
+        return duration;
+    // Date.parse takes many spellings; only an HTTP date begins with a day's name
+    const date = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(value) ? Date.parse(value) : Number.NaN;
+    return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+function goDuration(value) {
+    if (value === '')
+        return undefined;
+    let total = 0;
+    PART.lastIndex = 0;
+    while (PART.lastIndex < value.length) {
+        const part = PART.exec(value);
+        if (part === null)
+            return undefined;
+        total += Number(part[1]) * UNIT_MS[part[2]];
+    }
+    return total;
+}
+//# sourceMappingURL=retry-after.js.map

@@ -1,0 +1,60 @@
+import { quoteIdentifier } from '../../lib/postgres.js';
+/** Milliseconds `parameter` from now. */
+const fromNow = (parameter) => `now() + ${parameter} * interval '1 millisecond'`;
+/** RabbitMQ's clock and Postgres' may run apart by this much, in ms, before a token counts as early. */
+const EARLY_MS = 50;
+/** The SQL of the queue, one function's worth a field. Times are Postgres' own, so gateways' clocks need not agree. */
+export function queueStatements(schema) {
+    const messages = `${quoteIdentifier(schema)}.messages`;
+    const deadLetters = `${quoteIdentifier(schema)}.dead_letters`;
+    const held = 'id = $1 and claims = $2 and finished_at is null';
+    const free = '(lease_until is null or lease_until < now())';
+    return {
+        /** $13 delay, $14 grace, both in ms */
+        insert: `insert into ${messages} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms, not_before,
+        created_at, callback, failure_callback, due_at, sweep_at)
+      values ($1, 'CREATED', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
+        ${fromNow('$13::float8')}, ${fromNow('($13::float8 + $14::float8)')})`,
+        /** The message, when this attempt of it is due and nobody works on it; takes it for $3 ms */
+        claim: `update ${messages} set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
+      where id = $1 and attempt = $2 and finished_at is null and ${free} and due_at <= ${fromNow(String(EARLY_MS))}
+      returning id, prefix, url, method, headers, body, max_retries, timeout_ms, not_before, created_at, callback,
+        failure_callback, attempt, claims`,
+        /** Why it was not claimed; the wait is until its lease or due time, whichever is later */
+        standing: `select attempt, finished_at is not null as finished,
+        greatest(0, extract(epoch from greatest(lease_until, due_at) - now()) * 1000)::float8 as wait_ms
+      from ${messages} where id = $1`,
+        renew: `update ${messages} m set lease_until = ${fromNow('$3::float8')}
+      from unnest($1::text[], $2::int[]) as held (id, claims)
+      where m.id = held.id and m.claims = held.claims and m.state = 'ACTIVE'`,
+        release: `update ${messages} set lease_until = null where ${held}`,
+        deliver: `update ${messages} set state = 'DELIVERED', lease_until = null, finished_at = now() where ${held}`,
+        /** $3 delay, $4 grace, both in ms */
+        retry: `update ${messages} set state = 'RETRY', attempt = attempt + 1, lease_until = null, sweeps = 0,
+        due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
+      where ${held}`,
+        fail: `update ${messages} set state = 'FAILED', lease_until = null, finished_at = now() where ${held}`,
+        bury: `insert into ${deadLetters} (id, message_id, error, response_status, response_headers, response_body)
+      values ($1, $2, $3, $4, $5, $6)`,
+        /** Only while nobody began to deliver */
+        cancel: `update ${messages} set state = 'CANCELED', finished_at = now()
+      where id = any($1::text[]) and claims = 0 and finished_at is null returning id`,
+        sweepLock: `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,
+        /** Messages that should have been claimed by now, at most $2; looks again after $1 ms, doubled each time */
+        sweep: `update ${messages} m set sweeps = sweeps + 1,
+        sweep_at = now() + least($1::float8 * 2 ^ least(sweeps, 10), 3600000) * interval '1 millisecond'
+      from (
+        select id from ${messages} where finished_at is null and sweep_at < now() and ${free}
+        order by sweep_at limit $2 for update skip locked
+      ) lost
+      where m.id = lost.id returning m.id, m.attempt`,
+        /** $1 ms for delivered and cancelled ones, $2 ms for dead ones, at most $3 */
+        purge: `delete from ${messages} where id in (
+        select id from ${messages}
+        where finished_at < now() - least($1::float8, $2::float8) * interval '1 millisecond'
+          and finished_at < now() - (case state when 'FAILED' then $2::float8 else $1::float8 end) * interval '1 millisecond'
+        limit $3
+      )`,
+    };
+}
+//# sourceMappingURL=statements.js.map

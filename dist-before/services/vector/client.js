@@ -1,0 +1,23 @@
+import { openDatabase } from '../../lib/postgres.js';
+/** Candidates that HNSW keeps while it searches, at least: measured recall@10 of 0.985 on 100,000 x 384. */
+export const EF_SEARCH = 80;
+/** The pool behind every index, with pgvector's search settings on each connection. */
+export function openVectorDatabase(settings, log, lifecycle) {
+    return openDatabase({
+        url: settings.url,
+        poolSize: settings.poolSize,
+        connectTimeoutMs: settings.connectTimeoutMs,
+        statementTimeoutMs: settings.statementTimeoutMs,
+        applicationName: 'portico vector',
+        settings: {
+            'hnsw.ef_search': String(EF_SEARCH),
+            // goes on past ef_search until LIMIT is reached; the statements sort again
+            'hnsw.iterative_scan': 'relaxed_order',
+            // compiling costs more than it saves in statements of a few ms
+            jit: 'off',
+        },
+        log,
+        lifecycle,
+    });
+}
+//# sourceMappingURL=client.js.map

@@ -1,0 +1,90 @@
+import { HttpError } from '../../http/errors.js';
+/** Largest finite float32. */
+const FLOAT32_MAX = 3.4028234663852886e38;
+/** Smallest float32 with full precision: a squared length below it has lost digits, or is 0. */
+const FLOAT32_MIN_NORMAL = 1.1754943508222875e-38;
+/** Bytes of one vector in pgvector's binary format: two 16-bit words and float32 components. */
+export function packedSize(dimension) {
+    return 4 + 4 * dimension;
+}
+/**
+ * Checks `components` and writes them at `offset` in the binary format of pgvector's type `vector`: uint16 dimension,
+ * uint16 0, float32 components, all big-endian (pgvector, `vector_recv`).
+ *
+ * The squared length must be a float32 number, because pgvector sums in float32: beyond, scores would be infinite or NaN.
+ * @param place where the vector stands in the request, such as `body.3.vector`, for the error
+ * @throws HttpError 422 for a wrong dimension and for values that float32 cannot hold, 400 for what is no number
+ */
+export function packVector(target, offset, components, rules, place) {
+    if (components.length !== rules.dimension) {
+        throw new HttpError('unprocessable', `Invalid vector dimension: ${components.length}, expected: ${rules.dimension}`);
+    }
+    target.writeUInt16BE(rules.dimension, offset);
+    target.writeUInt16BE(0, offset + 2);
+    const largest = rules.largestComponent ?? FLOAT32_MAX;
+    let squaredLength = 0;
+    let at = offset + 4;
+    for (let i = 0; i < components.length; i++) {
+        const value = components[i];
+        if (typeof value !== 'number')
+            throw notANumber(value, `${place}.${i}`);
+        const rounded = Math.fround(value);
+        if (!(Math.abs(rounded) <= largest)) {
+            throw new HttpError('unprocessable', `${place}.${i}: expected a number of at most ${largest} in size`);
+        }
+        squaredLength += rounded * rounded;
+        target.writeFloatBE(rounded, at);
+        at += 4;
+    }
+    checkLength(squaredLength, rules, place);
+}
+function checkLength(squaredLength, rules, place) {
+    if (squaredLength > FLOAT32_MAX) {
+        throw new HttpError('unprocessable', `${place}: the vector is too long, its squared length exceeds float32`);
+    }
+    if (rules.needsLength && squaredLength < FLOAT32_MIN_NORMAL) {
+        throw new HttpError('unprocessable', `${place}: a vector of length 0 has no direction, so COSINE cannot compare it`);
+    }
+}
+function notANumber(value, place) {
+    const given = value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
+    return new HttpError('invalid_request', `${place}: expected a number, got ${given}`);
+}
+/** One vector in binary, for a parameter of type `vector`. */
+export function packOne(components, rules, place) {
+    const packed = Buffer.allocUnsafe(packedSize(rules.dimension));
+    packVector(packed, 0, components, rules, place);
+    return packed;
+}
+/**
+ * Header of a one-dimensional array in Postgres' binary format, before elements that each carry their size.
+ * @param elementType oid of the element's type
+ */
+function writeArrayHeader(target, elementType, length) {
+    target.writeInt32BE(1, 0); // dimensions of the array
+    target.writeInt32BE(0, 4); // no nulls
+    target.writeUInt32BE(elementType, 8);
+    target.writeInt32BE(length, 12);
+    target.writeInt32BE(1, 16); // lower bound
+    return 20;
+}
+/** Checks every vector and packs those that `keep` lists into one parameter of type `vector[]`. */
+export function packMany(vectors, keep, rules, vectorType, place) {
+    const size = packedSize(rules.dimension);
+    const packed = Buffer.allocUnsafe(20 + keep.length * (4 + size));
+    const dropped = Buffer.allocUnsafe(size);
+    let offset = writeArrayHeader(packed, vectorType, keep.length);
+    let next = 0;
+    vectors.forEach((components, i) => {
+        if (keep[next] !== i) {
+            packVector(dropped, 0, components, rules, place(i));
+            return;
+        }
+        next++;
+        packed.writeInt32BE(size, offset);
+        packVector(packed, offset + 4, components, rules, place(i));
+        offset += 4 + size;
+    });
+    return packed;
+}
+//# sourceMappingURL=components.js.map

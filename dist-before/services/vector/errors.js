@@ -1,0 +1,32 @@
+import { HttpError } from '../../http/errors.js';
+import { classifyDatabaseError } from '../../lib/postgres.js';
+/** The contract's error body. */
+export function formatError(error) {
+    // clients of this contract look for these words
+    const text = error.code === 'unauthorized' ? 'Unauthorized: Invalid auth token' : error.message;
+    return { error: text, status: error.status };
+}
+// appendix A of Postgres' manual: data exceptions, and limits of the program exceeded
+const CLIENTS_FAULT = /^(22|54)/;
+// schema or table gone, read-only (a replica), serialisation failure or deadlock: another try may go through
+const NOT_NOW = /^(3F000|42P01|25006|40)/;
+/** Whatever a statement threw, as what the client is told; Postgres' own words stay in the cause. */
+export function translateError(cause) {
+    if (cause instanceof HttpError)
+        return cause;
+    const { kind, sqlState } = classifyDatabaseError(cause);
+    if (kind === 'timeout')
+        return new HttpError('timeout', 'Postgres did not answer in time.', { cause });
+    if (kind === 'unavailable')
+        return new HttpError('backend_unavailable', 'Postgres is not available.', { cause });
+    if (sqlState === undefined)
+        return new HttpError('internal', undefined, { cause });
+    if (CLIENTS_FAULT.test(sqlState)) {
+        return new HttpError('unprocessable', `Postgres cannot store or compare this (${sqlState}).`, { cause });
+    }
+    if (NOT_NOW.test(sqlState)) {
+        return new HttpError('backend_unavailable', `Postgres cannot do this now (${sqlState}).`, { cause });
+    }
+    return new HttpError('backend_error', `Postgres refused the statement (${sqlState}).`, { cause });
+}
+//# sourceMappingURL=errors.js.map

@@ -1,0 +1,50 @@
+import { HttpError } from '../../http/errors.js';
+import { classifyDatabaseError, quoteIdentifier, } from '../../lib/postgres.js';
+/**
+ * Tables of the whole schema. One row of `indexes` an index; one of `namespaces` a namespace, with the number that its
+ * next new record gets and the count of its records. Whoever adds or removes records locks that row first.
+ */
+export function migrations(schema) {
+    const s = quoteIdentifier(schema);
+    return [
+        {
+            id: 1,
+            name: 'indexes and namespaces',
+            up: async (connection) => {
+                await ensureExtension(connection);
+                await connection.query(`create table ${s}.indexes (
+          id int generated always as identity primary key,
+          name text collate "C" not null unique,
+          dimension int not null,
+          similarity text not null,
+          created_at timestamptz not null default now())`);
+                // room in each page, so that the counters' updates stay in it and touch no index
+                await connection.query(`create table ${s}.namespaces (
+          id int generated always as identity primary key,
+          index_id int not null references ${s}.indexes (id),
+          name text collate "C" not null,
+          next_row bigint not null default 0,
+          record_count bigint not null default 0,
+          unique (index_id, name)) with (fillfactor = 50)`);
+            },
+        },
+    ];
+}
+async function ensureExtension(connection) {
+    const present = await connection.query("select 1 from pg_extension where extname = 'vector'");
+    if (present.rowCount > 0)
+        return;
+    try {
+        await connection.query('create extension vector');
+    }
+    catch (cause) {
+        const { kind, sqlState } = classifyDatabaseError(cause);
+        if (kind !== 'statement')
+            throw cause;
+        const reason = sqlState === '42501'
+            ? 'the database has no extension "vector" and this role may not create it: run CREATE EXTENSION vector as a superuser'
+            : `the server has no usable pgvector (${sqlState}): install it, then run CREATE EXTENSION vector`;
+        throw new HttpError('backend_unavailable', reason, { cause });
+    }
+}
+//# sourceMappingURL=migrations.js.map

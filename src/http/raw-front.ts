@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { HttpError } from './errors.js';
+import type { HttpCore } from './http-core.js';
+import type { ServiceInstance } from './instance.js';
+import { admission, dispatcher, type MountedRequest, routePlaces } from './mount.js';
+
+type Serve = (request: IncomingMessage, response: ServerResponse, target: string) => void;
+
+/**
+ * Serves requests to instances whose routes are all raw, with fixed paths, before Express sees them: there is nothing
+ * that Express would route or parse for them, and its layers cost as much as the rest of a small request (40 against
+ * 31 microseconds of CPU for a GET of 100 bytes). Exchange, credentials, limits and replies are the same code.
+ * @param mounts longest path first
+ * @returns whether the request was taken
+ */
+export function rawFront(
+  core: HttpCore,
+  mounts: readonly { readonly path: string; readonly instance: ServiceInstance }[],
+): (request: IncomingMessage, response: ServerResponse) => boolean {
+  const places = mounts.map(({ path, instance }) => ({
+    prefix: path === '/' ? '' : path,
+    serve: isRaw(instance) ? serveRaw(core, instance) : undefined,
+  }));
+  return (request, response) => {
+    const url = request.url ?? '';
+    for (const { prefix, serve } of places) {
+      if (!url.startsWith(prefix)) continue;
+      const next = url[prefix.length];
+      if (next !== undefined && next !== '/' && next !== '?') continue;
+      if (serve === undefined) return false;
+      serve(request, response, url.slice(prefix.length));
+      return true;
+    }
+    return false;
+  };
+}
+
+function isRaw({ routes }: ServiceInstance): boolean {
+  return routes.every(({ kind, path }) => kind === 'raw' && !/[:*{]/.test(path));
+}
+
+function serveRaw(core: HttpCore, instance: ServiceInstance): Serve {
+  const admit = admission(core, instance);
+  const exact = new Map<string, (request: MountedRequest) => void>();
+  const prefixes: { path: string; dispatch: (request: MountedRequest) => void }[] = [];
+  for (const { path, routes, prefix } of routePlaces(instance)) {
+    const dispatch = dispatcher(routes, instance);
+    if (prefix) prefixes.push({ path: path === '/' ? '' : path, dispatch });
+    else exact.set(path, dispatch);
+  }
+  return (request, response, target) => {
+    request.url = target.startsWith('/') ? target : `/${target}`;
+    const exchange = admit(request, response);
+    if (exchange === undefined) return;
+    const path = pathOf(request.url);
+    const dispatch = exact.get(path) ?? prefixes.find((place) => isBelow(path, place.path))?.dispatch;
+    if (dispatch === undefined) exchange.fail(new HttpError('not_found'));
+    else dispatch(request as MountedRequest);
+  };
+}
+
+/** Without the query and, as Express does, without one slash at the end. */
+function pathOf(url: string): string {
+  const query = url.indexOf('?');
+  const path = query < 0 ? url : url.slice(0, query);
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
+}
