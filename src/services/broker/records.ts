@@ -41,8 +41,9 @@ function headerList(headers: Record<string, HeaderValue> | undefined): Message['
   if (headers === undefined) return list;
   for (const key of Object.keys(headers)) {
     const value = headers[key];
-    if (Array.isArray(value)) for (const one of value) list.push({ key, value: text(one) });
-    else list.push({ key, value: text(value) });
+    // kafkajs collects them in a plain object and takes what that inherits (`constructor`) for an earlier value
+    const values = Array.isArray(value) ? value.filter((one) => Buffer.isBuffer(one)) : [value];
+    for (const one of values) list.push({ key, value: text(one) });
   }
   return list;
 }

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import kafkajs from 'kafkajs';
+import { backendAddress } from './environment.js';
+import { TOKENS } from './tokens.js';
+
+/** Topics and groups of one test file, under a prefix of its own. */
+export interface KafkaNamespace {
+  /** Name of a topic or group of this file. */
+  name(short: string): string;
+  /** Makes a topic; resolves when it has its leaders. */
+  topic(short: string, partitions?: number, config?: Record<string, string>): Promise<string>;
+  deleteTopic(topic: string): Promise<void>;
+  /** Offsets that a group has committed, by partition; -1 for none. */
+  committed(group: string, topic: string): Promise<number[]>;
+  members(group: string): Promise<number>;
+  /** Removes all of it. */
+  dispose(): Promise<void>;
+}
+
+export async function kafkaNamespace(): Promise<KafkaNamespace> {
+  const prefix = `test-${randomBytes(4).toString('hex')}.`;
+  const kafka = new kafkajs.Kafka({
+    brokers: [backendAddress('PORTICO_KAFKA_BROKERS')],
+    logLevel: kafkajs.logLevel.NOTHING,
+  });
+  const admin = kafka.admin();
+  await admin.connect();
+  return {
+    name: (short) => prefix + short,
+    topic: async (short, numPartitions = 1, config = {}) => {
+      const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+      await admin.createTopics({
+        topics: [{ topic: prefix + short, numPartitions, configEntries }],
+        waitForLeaders: true,
+      });
+      return prefix + short;
+    },
+    deleteTopic: (topic) => admin.deleteTopics({ topics: [topic] }),
+    committed: async (groupId, topic) => {
+      const [found] = await admin.fetchOffsets({ groupId, topics: [topic] });
+      const partitions = found?.partitions ?? [];
+      return [...partitions].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
+    },
+    members: async (group) => (await admin.describeGroups([group])).groups[0]?.members.length ?? 0,
+    dispose: async () => {
+      const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix));
+      if (topics.length > 0) await admin.deleteTopics({ topics });
+      const { groups } = await admin.listGroups();
+      const mine = groups.map(({ groupId }) => groupId).filter((groupId) => groupId.startsWith(prefix));
+      if (mine.length > 0) await admin.deleteGroups(mine).catch(() => {});
+      await admin.disconnect();
+    },
+  };
+}
+
+export interface Answer<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+  readonly ms: number;
+}
+
+export interface BrokerRecord {
+  topic: string;
+  partition: number;
+  offset: number;
+  timestamp: number;
+  key: string;
+  value: string;
+  headers: { key: string; value: string }[];
+}
+
+/** Calls the broker service with the credentials of the tests. */
+export function brokerClient(url: string) {
+  const authorization = `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`;
+  return async <Body = BrokerRecord[]>(
+    path: string,
+    body?: unknown,
+    {
+      method,
+      headers,
+      signal,
+    }: { method?: string; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  ): Promise<Answer<Body>> => {
+    const started = performance.now();
+    const reply = await fetch(`${url}/broker${path}`, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: { authorization, ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    const answer = (await reply.json()) as Body;
+    return { status: reply.status, headers: reply.headers, body: answer, ms: performance.now() - started };
+  };
+}
+
+export type BrokerClient = ReturnType<typeof brokerClient>;
