@@ -22,6 +22,7 @@ export class Exchange implements RouteContext {
   private controller: AbortController | undefined;
   private ended: HttpError | undefined;
   private answered = false;
+  private flushed = false;
   private over: boolean | undefined;
   private overListeners: ((sent: boolean) => void)[] | undefined;
 
@@ -53,8 +54,15 @@ export class Exchange implements RouteContext {
 
   onOver(listener: (sent: boolean) => void): void {
     if (this.over !== undefined) listener(this.over);
-    else if (this.overListeners === undefined) this.overListeners = [listener];
-    else this.overListeners.push(listener);
+    else if (this.overListeners !== undefined) this.overListeners.push(listener);
+    else {
+      this.overListeners = [listener];
+      // `writableFinished` is also true of a reply whose connection broke, and so is this event when its write failed
+      this.response.once('finish', () => {
+        const { socket } = this.request;
+        this.flushed = !socket.destroyed && socket.errored === null;
+      });
+    }
   }
 
   isOn(socket: Socket): boolean {
@@ -139,8 +147,7 @@ export class Exchange implements RouteContext {
 
   private closed(): void {
     if (!this.answered) this.abort(new HttpError('client_gone'));
-    const { response, request } = this;
-    this.over = this.ended === undefined && response.writableFinished && request.method !== 'HEAD';
+    this.over = this.ended === undefined && this.flushed && this.request.method !== 'HEAD';
     for (const listener of this.overListeners ?? []) listener(this.over);
     this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, this.startedAt);
   }

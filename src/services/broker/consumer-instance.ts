@@ -1,10 +1,10 @@
 import { HttpError } from '../../http/errors.js';
 import { kafkaType, translateError } from './errors.js';
-import type { GroupMember } from './group-member.js';
+import type { Delivery, GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './offset-commits.js';
 import type { Message } from './schemas.js';
 import { Turns } from './turns.js';
-import { pause, untilAborted } from './waits.js';
+import { deadlineOf, pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
@@ -65,33 +65,13 @@ export class ConsumerInstance {
    * @throws HttpError when the consumer cannot join or dies
    */
   async consume(topics: readonly string[], deadline: AbortSignal): Promise<Consumed> {
-    const until = AbortSignal.any([deadline, this.closing.signal]);
-    const endTurn = await this.turns.take(until);
-    if (endTurn === undefined) return this.nothing(() => {});
+    const until = deadlineOf(undefined, deadline, this.closing.signal);
     try {
-      const replaced = this.renewed(sorted(topics));
-      await untilAborted(replaced, until);
-      while (!until.aborted) {
-        const delivery = this.member.take(this.options.maxRecords, this.options.maxBytes);
-        if (delivery !== undefined) {
-          return {
-            messages: delivery.messages,
-            isJoined: true,
-            settle: (arrived) => {
-              if (arrived) delivery.arrived();
-              else delivery.putBack();
-              endTurn();
-            },
-          };
-        }
-        if (this.member.state === 'dead') await this.retryOrThrow(until);
-        else await this.member.change(until);
-      }
-      // a member that is still being replaced keeps the turn: nobody may take from either
-      return this.nothing(() => void replaced.then(endTurn, endTurn));
-    } catch (error) {
-      endTurn();
-      throw error;
+      const endTurn = await this.turns.take(until.signal);
+      if (endTurn === undefined) return this.nothing(() => {});
+      return await this.takeInTurn(topics, endTurn, until.signal);
+    } finally {
+      until.release();
     }
   }
 
@@ -100,8 +80,9 @@ export class ConsumerInstance {
    * @throws HttpError 409 for partitions of others, 503 while the group is rebalancing
    */
   async commit(positions: readonly TopicPartitionOffset[], deadline: AbortSignal): Promise<void> {
-    const until = AbortSignal.any([deadline, this.closing.signal]);
-    while (this.member.state === 'joining' && !until.aborted) await this.member.change(until);
+    const until = deadlineOf(undefined, deadline, this.closing.signal);
+    while (this.member.state === 'joining' && !until.signal.aborted) await this.member.change(until.signal);
+    until.release();
     if (this.member.state !== 'joined') throw notInGroup(this.member.failure);
     const foreign = positions.find((position) => !this.member.isAssigned(position));
     if (foreign !== undefined) {
@@ -118,8 +99,32 @@ export class ConsumerInstance {
   /** Wakes whoever waits, commits, leaves the group. */
   async close(): Promise<void> {
     this.closing.abort();
-    await this.turns.take(AbortSignal.timeout(LAST_TURN_MS));
+    const patience = deadlineOf(LAST_TURN_MS);
+    await this.turns.take(patience.signal);
+    patience.release();
     await this.member.close();
+  }
+
+  private async takeInTurn(
+    topics: readonly string[],
+    endTurn: () => void,
+    until: AbortSignal,
+  ): Promise<Consumed> {
+    try {
+      const replaced = this.renewed(sorted(topics));
+      await untilAborted(replaced, until);
+      while (!until.aborted) {
+        const delivery = this.member.take(this.options.maxRecords, this.options.maxBytes);
+        if (delivery !== undefined) return delivered(delivery, endTurn);
+        if (this.member.state === 'dead') await this.retryOrThrow(until);
+        else await this.member.change(until);
+      }
+      // a member that is still being replaced keeps the turn: nobody may take from either
+      return this.nothing(() => void replaced.then(endTurn, endTurn));
+    } catch (error) {
+      endTurn();
+      throw error;
+    }
   }
 
   private nothing(settle: () => void): Consumed {
@@ -143,6 +148,18 @@ export class ConsumerInstance {
     await untilAborted(pause(COORDINATOR_PAUSE_MS), until);
     if (!until.aborted) await this.renewed(this.topics);
   }
+}
+
+function delivered(delivery: Delivery, endTurn: () => void): Consumed {
+  return {
+    messages: delivery.messages,
+    isJoined: true,
+    settle: (arrived) => {
+      if (arrived) delivery.arrived();
+      else delivery.putBack();
+      endTurn();
+    },
+  };
 }
 
 function sorted(topics: readonly string[]): string[] {

@@ -2,6 +2,7 @@ import { Reply, type Route, type RouteContext } from '../../http/route.js';
 import type { InstanceName } from './consumer-instances.js';
 import { type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import * as schemas from './schemas.js';
+import { deadlineOf } from './waits.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
 const consumeErrors = [400, 401, 403, 404, 409, 503, 504] as const;
@@ -88,8 +89,10 @@ async function consume(
   { consumers, maxWaitMs }: BrokerDeps,
 ): Promise<Reply> {
   const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-  const deadline = AbortSignal.any([context.signal, AbortSignal.timeout(waitMs)]);
-  const consumed = await consumers.consume(name, topics, headers, deadline);
+  const deadline = deadlineOf(waitMs, context.signal);
+  const consumed = await consumers
+    .consume(name, topics, headers, deadline.signal)
+    .finally(() => deadline.release());
   context.onOver(consumed.settle);
   return new Reply(200, consumed.messages, {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',

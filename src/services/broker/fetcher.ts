@@ -5,7 +5,7 @@ import { fetchOnce, type Position, type ReadResult, readReply } from './log-read
 import { LogWatch } from './log-watch.js';
 import type { Message } from './schemas.js';
 import type { Topic } from './topics.js';
-import { pause } from './waits.js';
+import { deadlineOf, pause } from './waits.js';
 
 export interface PartitionError extends Position {
   readonly error: HttpError;
@@ -39,7 +39,15 @@ export class Fetcher {
    */
   async fetch(positions: readonly Position[], timeoutMs: number, signal: AbortSignal): Promise<Fetched> {
     await this.checkPartitions(positions);
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const deadline = deadlineOf(timeoutMs, signal);
+    try {
+      return await this.read(positions, deadline.signal);
+    } finally {
+      deadline.release();
+    }
+  }
+
+  private async read(positions: readonly Position[], deadline: AbortSignal): Promise<Fetched> {
     const distinct = new Map(positions.map((p) => [`${p.offset} ${p.partition} ${p.topic}`, p]));
     let wanted = [...distinct.values()];
     for (let leaderMisses = 0; ; ) {
@@ -125,9 +133,10 @@ export class Fetcher {
     }
     if (byNode.size === 0) return pause(LEAST_PAUSE_MS);
     const done = new AbortController();
-    const first = AbortSignal.any([deadline, done.signal]);
-    await Promise.race([...byNode].map(([node, watched]) => this.watch.watch(node, watched, first)));
+    const first = deadlineOf(undefined, deadline, done.signal);
+    await Promise.race([...byNode].map(([node, watched]) => this.watch.watch(node, watched, first.signal)));
     done.abort();
+    first.release();
   }
 }
 

@@ -51,7 +51,7 @@ export class KafkaConnection {
     const connection = new Connection({
       ...address,
       clientId: options.clientId,
-      logger: loggers.createLogger({ level: 5, logCreator: options.logCreator }),
+      logger: loggers.createLogger({ level: WARN, logCreator: options.logCreator }),
       socketFactory: createSocketFactory(),
       connectionTimeout: options.connectTimeoutMs,
       requestTimeout: options.connectTimeoutMs,
@@ -153,5 +153,8 @@ export function calmIdleConnections(): void {
   };
   prototype.scheduleCheckPendingRequests = calmed[CALMED] as typeof original;
 }
+
+/** kafkajs: its level for warnings and errors. */
+const WARN = 2;
 
 const CALMED = 'scheduleCheckPendingRequestsWhenAny';

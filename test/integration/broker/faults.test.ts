@@ -1,0 +1,137 @@
+import { backend } from '../../support/backend.js';
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import {
+  type Answer,
+  type BrokerClient,
+  brokerClient,
+  type KafkaNamespace,
+  kafkaNamespace,
+} from '../../support/kafka.js';
+
+type Failure = { error: string; status: number };
+type Written = { partition: number; offset: number };
+
+const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '200' };
+const broken = backend('kafka');
+
+let gateway: RunningGateway;
+let kafka: KafkaNamespace;
+let call: BrokerClient;
+
+beforeAll(async () => {
+  kafka = await kafkaNamespace();
+  gateway = await startGateway({ broker: { clusters: [{ timeoutMs: 4_000, idleTimeoutMs: 60_000 }] } });
+  call = brokerClient(gateway.url);
+}, 30_000);
+
+afterAll(async () => {
+  await broken.resume().catch(() => {});
+  await broken.start();
+  await gateway.stop();
+  await eventually(() => kafka.dispose(), 30_000);
+}, 90_000);
+
+function expectUnavailable(answer: Answer<Failure>): void {
+  expect(answer).toMatchObject({ status: 503, body: { status: 503 } });
+  expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  expect(answer.ms).toBeLessThan(2_000);
+}
+
+test('down at the start: 503 within two seconds everywhere, and it recovers by itself', async () => {
+  const topic = await kafka.topic('start');
+  await broken.kill();
+  const late = await startGateway({ broker: {} });
+  const callLate = brokerClient(late.url);
+  try {
+    expectUnavailable(await callLate<Failure>('/topics'));
+    expectUnavailable(await callLate<Failure>(`/produce/${topic}`, { value: 'x' }));
+    expectUnavailable(await callLate<Failure>('/fetch', { topic, partition: 0 }));
+    expectUnavailable(await callLate<Failure>(`/consume/${kafka.name('g')}/i/${topic}`));
+    await broken.start();
+    await eventually(
+      async () => expect((await callLate(`/produce/${topic}`, { value: 'x' })).status).toBe(200),
+      20_000,
+    );
+    const consumed = await callLate(`/consume/${kafka.name('g')}/i/${topic}?timeout=5000`, undefined, {
+      headers: EARLIEST,
+    });
+    expect(consumed.body.map(({ value }) => value)).toEqual(['x']);
+  } finally {
+    await late.stop();
+  }
+}, 60_000);
+
+test('killed and back under load: what was acknowledged is there, and the consumer skips none of it', async () => {
+  const topic = await kafka.topic('load', 3);
+  const group = kafka.name('load');
+  const acknowledged: string[] = [];
+  const seen = new Set<string>();
+  const statuses = new Set<number>();
+  let stopped = false;
+  let longest = 0;
+  const producing = Array.from({ length: 4 }, async (_, producer) => {
+    for (let i = 0; !stopped; i++) {
+      const value = `${producer}:${i}`;
+      const answer = await call<Written[]>(`/produce/${topic}`, { value });
+      statuses.add(answer.status);
+      longest = Math.max(longest, answer.ms);
+      if (answer.status === 200) acknowledged.push(value);
+      else await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+  const consumeOnce = async () => {
+    const answer = await call(`/consume/${group}/i/${topic}?timeout=500`, undefined, { headers: EARLIEST });
+    if (answer.status === 200) for (const { value } of answer.body) seen.add(value);
+    else await new Promise((resolve) => setTimeout(resolve, 50));
+  };
+  const consuming = (async () => {
+    while (!stopped) await consumeOnce();
+  })();
+  const countAbove = (count: number) => () => expect(acknowledged.length).toBeGreaterThan(count);
+  await eventually(countAbove(50), 10_000);
+  await broken.kill();
+  await eventually(() => expect([...statuses]).toContain(503), 10_000);
+  await broken.start();
+  await eventually(countAbove(acknowledged.length + 50), 30_000);
+  stopped = true;
+  await Promise.all([...producing, consuming]);
+  expect([...statuses].filter((status) => ![200, 503, 504].includes(status))).toEqual([]);
+  expect(longest).toBeLessThan(6_000);
+  await eventually(async () => {
+    await consumeOnce();
+    expect(acknowledged.filter((value) => !seen.has(value))).toEqual([]);
+  }, 30_000);
+}, 120_000);
+
+test('paused: every request ends in bounded time, and works again afterwards', async () => {
+  const topic = await kafka.topic('pause');
+  const consume = (timeout: number) =>
+    call<Failure>(`/consume/${kafka.name('pause')}/i/${topic}?timeout=${timeout}`, undefined, {
+      headers: EARLIEST,
+    });
+  await call(`/produce/${topic}`, { value: 'before' });
+  expect((await consume(5_000)).status).toBe(200);
+  await broken.pause();
+  const answers = await Promise.all([
+    call<Failure>(`/produce/${topic}`, { value: 'during' }),
+    call<Failure>('/fetch', { topic, partition: 0, offset: 1, timeout: 500 }),
+    consume(500),
+    call<Failure>('/topics'),
+  ]);
+  for (const { status, ms, body } of answers) {
+    expect({ status, body }).toMatchObject({ status: expect.any(Number), body: { status } });
+    expect([503, 504]).toContain(status);
+    expect(ms).toBeLessThan(6_000);
+  }
+  await broken.resume();
+  await eventually(
+    async () => expect((await call(`/produce/${topic}`, { value: 'after' })).status).toBe(200),
+    20_000,
+  );
+  await eventually(async () => {
+    const { status, body } = await call(`/consume/${kafka.name('pause')}/i/${topic}?timeout=1000`);
+    expect(status).toBe(200);
+    expect(body.map(({ value }) => value)).toContain('after');
+  }, 30_000);
+}, 90_000);
