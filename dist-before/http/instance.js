@@ -1,2 +1,0 @@
-export {};
-//# sourceMappingURL=instance.js.map
