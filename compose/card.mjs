@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { stateDir } from './profile.mjs';
 import { writePrivateFile } from './secrets.mjs';
 
-/** The variables of each service that a client needs beside its URL. */
+/** @type {Record<string, string[]>} the variables of each service that a client needs beside its URL */
 const credentials = {
   kv: ['PORTICO_KV_TOKEN', 'PORTICO_KV_READONLY_TOKEN'],
   vector: ['PORTICO_VECTOR_TOKEN'],
@@ -23,6 +23,7 @@ const addresses = [
  * @param {Record<string, string | undefined>} env the gateway's
  */
 function connection(report, env) {
+  /** @type {[string, string | undefined][]} */
   const pairs = [['PORTICO_URL', report.url]];
   for (const service of report.services) {
     pairs.push([`PORTICO_${service.toUpperCase()}_URL`, report.urls[service]]);
@@ -68,7 +69,7 @@ export function card(report, env, { file, down, logs }) {
     .filter((name) => env[name])
     .map(
       (name) =>
-        `${name.replace(/PORTICO_|_URL|_BROKERS/g, '').toLowerCase()} ${env[name].replace(/^.*@/, '')}`,
+        `${name.replace(/PORTICO_|_URL|_BROKERS/g, '').toLowerCase()} ${env[name]?.replace(/^.*@/, '')}`,
     );
   return [
     '',

@@ -33,7 +33,8 @@ export function forgetEngine(p) {
  * @throws {Error} when neither way is open on this system
  */
 export async function chooseEngine(p) {
-  if (existsSync(noteOf(p))) return readFileSync(noteOf(p), 'utf8').trim();
+  const noted = existsSync(noteOf(p)) ? readFileSync(noteOf(p), 'utf8').trim() : undefined;
+  if (noted === 'docker' || noted === 'native') return noted;
   const wish = process.env.PORTICO_BACKENDS || undefined;
   if (wish !== undefined && wish !== 'docker' && wish !== 'native') {
     throw new Error(`PORTICO_BACKENDS must be docker or native, not '${wish}'`);

@@ -51,7 +51,7 @@ function inheritedEnvironment() {
  * @throws {Error} with `exitCode` 78 and all reasons when the configuration is bad
  */
 export async function check(config) {
-  const env = { ...inheritedEnvironment() };
+  const env = inheritedEnvironment();
   try {
     return JSON.parse(
       await runProgram(process.execPath, [main, 'check', ...configArgs(config)], { env, timeoutMs: 20_000 }),
@@ -117,11 +117,12 @@ function wordsSince(p, from) {
   return buffer.subarray(0, length).toString().trim();
 }
 
+/** @returns {Promise<{services: Record<string, Record<string, {up: boolean, reason?: string}>>}>} the body of /readyz */
 async function readiness(url) {
   const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3_000) });
   // On a port of its own (http.operationsPort) readiness is not ours to ask: that it listens must do.
-  if (answer.status === 404) return { status: 'ready', services: {} };
-  return answer.json();
+  if (answer.status === 404) return { services: {} };
+  return /** @type {any} */ (await answer.json());
 }
 
 /** The services' instances that are down although their backend was started. */

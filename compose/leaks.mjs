@@ -5,7 +5,7 @@ import { signalAll } from './processes.mjs';
 /** What may still be closing when the last test has ended: connections' queues, a process about to exit. */
 const graceMs = 3_000;
 
-async function redisLeaks({ PORTICO_REDIS_URL: url }) {
+async function redisLeaks(url) {
   const { Redis } = await import('ioredis');
   const client = new Redis(url, { maxRetriesPerRequest: 1, retryStrategy: () => null });
   client.on('error', () => undefined);
@@ -29,7 +29,7 @@ const postgresQuery = `
   select 'database ' || datname from pg_database
     where datname not in ('postgres', 'template0', 'template1', 'portico')`;
 
-async function postgresLeaks({ PORTICO_DATABASE_URL: url }) {
+async function postgresLeaks(url) {
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   await client.connect();
@@ -41,7 +41,7 @@ async function postgresLeaks({ PORTICO_DATABASE_URL: url }) {
   }
 }
 
-async function kafkaLeaks({ PORTICO_KAFKA_BROKERS: brokers }) {
+async function kafkaLeaks(brokers) {
   const { default: kafkajs } = await import('kafkajs');
   const kafka = new kafkajs.Kafka({ brokers: brokers.split(','), logLevel: kafkajs.logLevel.NOTHING });
   const admin = kafka.admin();
@@ -54,14 +54,15 @@ async function kafkaLeaks({ PORTICO_KAFKA_BROKERS: brokers }) {
   }
 }
 
-async function rabbitmqLeaks({ PORTICO_RABBITMQ_URL: address }, managementPort) {
+async function rabbitmqLeaks(address, managementPort) {
   const { username, password } = new URL(address);
   const headers = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
   const names = async (kind) => {
     const url = `http://127.0.0.1:${managementPort}/api/${kind}?columns=name`;
     const answer = await fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
     if (!answer.ok) throw new Error(`the management interface answers ${answer.status}`);
-    return (await answer.json()).map((row) => row.name);
+    const rows = /** @type {{name: string}[]} */ (await answer.json());
+    return rows.map((row) => row.name);
   };
   const exchanges = (await names('exchanges')).filter((name) => name !== '' && !name.startsWith('amq.'));
   return [
@@ -90,10 +91,10 @@ export async function findLeaks(set, mark) {
   const urls = set.urls();
   const processes = async () => taggedWith(mark).map((row) => `process ${row.pid} of the tests still runs`);
   const found = await Promise.all([
-    settled('Redis', () => redisLeaks(urls)),
-    settled('Postgres', () => postgresLeaks(urls)),
-    settled('Kafka', () => kafkaLeaks(urls)),
-    settled('RabbitMQ', () => rabbitmqLeaks(urls, set.profile.ports.rabbitmqManagement)),
+    settled('Redis', () => redisLeaks(urls.PORTICO_REDIS_URL)),
+    settled('Postgres', () => postgresLeaks(urls.PORTICO_DATABASE_URL)),
+    settled('Kafka', () => kafkaLeaks(urls.PORTICO_KAFKA_BROKERS)),
+    settled('RabbitMQ', () => rabbitmqLeaks(urls.PORTICO_RABBITMQ_URL, set.profile.ports.rabbitmqManagement)),
     settled('The process table', processes),
   ]);
   signalAll(taggedWith(mark), 'SIGKILL');

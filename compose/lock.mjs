@@ -9,7 +9,7 @@ const pollMs = 100;
 
 function holderOf(file) {
   try {
-    const [pid, start] = readFileSync(file, 'utf8').trim().split(' ');
+    const [pid, start = ''] = readFileSync(file, 'utf8').trim().split(' ');
     return { pid: Number(pid), start };
   } catch {
     return undefined;

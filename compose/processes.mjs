@@ -139,6 +139,7 @@ export async function stopFamily(pidFile, { signal = 'SIGTERM', graceMs = 15_000
   const main = readPidFile(pidFile);
   signalAll(family, 'SIGCONT');
   signalAll(main ? [main] : family, signal);
+  /** @type {'stopped' | 'killed'} */
   let outcome = 'stopped';
   if (!(await waitGone(family, graceMs)) || familyOf(pidFile).length > 0) {
     outcome = 'killed';

@@ -10,7 +10,7 @@ const keptCharacters = 4_000;
  * @param {string} file
  * @param {string[]} args
  * @param {object} [options]
- * @param {Record<string, string>} [options.env] added to this process' environment
+ * @param {Record<string, string | undefined>} [options.env] added to this process' environment
  * @param {string} [options.cwd]
  * @param {string} [options.input]
  * @param {number} [options.timeoutMs] it is killed then

@@ -98,7 +98,7 @@ async function runJest(args, env) {
     stdio: ['ignore', 'ignore', 'inherit'],
     detached: true,
   });
-  const end = () => process.kill(-child.pid, 'SIGKILL');
+  const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
   const timer = setTimeout(end, jestLimitMs);
   const stuck = endWhenStuck(file, end);
   interruption.addEventListener('abort', end, { once: true });

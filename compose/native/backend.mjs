@@ -102,8 +102,9 @@ export async function startBackend(context, backend) {
 
 /** Ends a backend and all of its processes. */
 export async function stopBackend({ p }, backend) {
-  const [mainFile, ...others] = pidFilesOf(p, backend);
-  const outcome = await stopFamily(mainFile, { signal: backend.stopSignal, graceMs: backend.graceMs });
+  const [, ...others] = pidFilesOf(p, backend);
+  const { stopSignal: signal, graceMs } = backend;
+  const outcome = await stopFamily(pidFileOf(p, backend.name), { signal, graceMs });
   for (const pidFile of others) await stopFamily(pidFile, { graceMs: 2_000 });
   return outcome;
 }

@@ -13,6 +13,7 @@ import { connect } from 'node:net';
 export async function exchange(port, talk, timeoutMs = 2_000) {
   const socket = connect({ host: '127.0.0.1', port });
   let buffer = Buffer.alloc(0);
+  /** @type {(value?: unknown) => void} */
   let waiting = () => undefined;
   let failure;
   const fail = (reason) => {

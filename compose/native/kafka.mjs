@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
@@ -48,12 +56,43 @@ function writeConfiguration(p, dataDir) {
   return file;
 }
 
+const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+
+/** Lets Maven copy the pom's jars into a folder; it checks each download against the repository's checksum. */
+async function maven(dir, progress) {
+  let count = 0;
+  const onLine = (line) => {
+    if (!/Copying .*\.jar/.test(line)) return;
+    count += 1;
+    if (count % 10 === 0) progress(`${count} Kafka jars are there`);
+  };
+  const options = ['-B', '-ntp', '-Dstyle.color=never', '--strict-checksums'];
+  const args = [...options, copyGoal, '-DincludeScope=runtime', `-DoutputDirectory=${dir}`];
+  try {
+    await runProgram('mvn', args, { cwd: dir, timeoutMs: 300_000, onLine });
+  } catch (error) {
+    // The first line says what went wrong, the last ones where Maven's manual is.
+    const reason = /\[ERROR\] (.{1,300})/.exec(error.output ?? '')?.[1];
+    throw reason === undefined ? error : new Error(`Kafka's jars cannot be had: ${reason}`);
+  }
+}
+
 /** A cluster id is a UUID in base64url; Kafka's own tools refuse one that looks like an option. */
 function clusterId() {
   for (;;) {
     const id = randomBytes(16).toString('base64url');
     if (!id.startsWith('-')) return id;
   }
+}
+
+/** Formats the data folder once. A mark is set afterwards: a folder that was cut off half-way holds no data yet. */
+async function ensureFormatted(p, conf, dataDir) {
+  const mark = `${dataDir}.formatted`;
+  if (existsSync(mark)) return;
+  rmSync(dataDir, { recursive: true, force: true });
+  mkdirSync(dataDir, { recursive: true });
+  await runProgram('java', javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf));
+  writeFileSync(mark, '');
 }
 
 /** Metadata request, version 4, for no topic: answered with the brokers that the controller has admitted. */
@@ -84,38 +123,18 @@ export const kafka = {
 
   async install(p, progress) {
     const jars = jarsOf(p);
-    const half = `${jars}.${process.pid}.new`;
+    const half = `${jars}.new`;
     rmSync(half, { recursive: true, force: true });
     mkdirSync(half, { recursive: true });
     copyFileSync(pom, join(half, 'pom.xml'));
-    let count = 0;
-    const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
-    await runProgram(
-      'mvn',
-      ['-B', '-ntp', '--strict-checksums', goal, '-DincludeScope=runtime', `-DoutputDirectory=${half}`],
-      {
-        cwd: half,
-        timeoutMs: 300_000,
-        onLine: (line) => {
-          if (/Copying .*\.jar/.test(line)) count += 1;
-          if (/Copying .*\.jar/.test(line) && count % 10 === 0) progress(`${count} Kafka jars are there`);
-        },
-      },
-    );
+    await maven(half, progress);
     renameSync(half, jars);
   },
 
   async processes({ p }) {
     const dataDir = join(p.data, 'kafka');
     const conf = writeConfiguration(p, dataDir);
-    if (!existsSync(join(dataDir, 'meta.properties'))) {
-      rmSync(dataDir, { recursive: true, force: true });
-      mkdirSync(dataDir, { recursive: true });
-      await runProgram(
-        'java',
-        javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf),
-      );
-    }
+    await ensureFormatted(p, conf, dataDir);
     return [{ name: 'kafka', file: 'java', args: javaArgs(p, 'kafka.Kafka', conf), cwd: dataDir }];
   },
 

@@ -47,7 +47,7 @@ async function withoutDaemons(work) {
  * @throws {Error} that names all the packages when they cannot be installed from here
  */
 export async function installPackages(names, progress) {
-  const able = process.getuid() === 0 && (await hasProgram('apt-get'));
+  const able = process.getuid?.() === 0 && (await hasProgram('apt-get'));
   if (!able) {
     const list = names.map((name) => name.replace('-@', '')).join(' ');
     throw new Error(

@@ -76,7 +76,7 @@ async function fetchSource(dir, progress) {
 function isUnsound(version) {
   const parts = version.split('.').map(Number);
   const at = soundVersion.findIndex((number, place) => parts[place] !== number);
-  return at !== -1 && parts[at] < soundVersion[at];
+  return at !== -1 && (parts[at] ?? 0) < (soundVersion[at] ?? 0);
 }
 
 /**
@@ -108,7 +108,7 @@ export async function buildPgvector(prefix, major, progress) {
 }
 
 async function compile(folder, prefix, major) {
-  const archive = readdirSync(folder).find((name) => /\.orig\.tar\./.test(name));
+  const archive = readdirSync(folder).find((name) => /\.orig\.tar\./.test(name)) ?? '';
   const source = join(folder, 'source');
   mkdirSync(source);
   await runProgram('tar', ['-xf', join(folder, archive), '-C', source, '--strip-components=1']);

@@ -14,7 +14,7 @@ import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { buildPgvector } from './pgvector.mjs';
-import { giveTo, runnerFor } from './unprivileged.mjs';
+import { commandAs, giveTo, runnerFor } from './unprivileged.mjs';
 
 const systemHome = '/usr/lib/postgresql';
 
@@ -43,13 +43,12 @@ async function makeCluster(p, secrets, runner, dataDir) {
   giveTo(runner, half);
   giveTo(runner, passwordFile);
   try {
-    const command = [
-      ...runner.prefix,
-      join(copyOf(p).bin, 'initdb'),
+    const options = [
       ...['-D', half, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
-    await runProgram(command[0], command.slice(1), { cwd: p.run, timeoutMs: 120_000 });
+    const { file, args } = commandAs(runner, join(copyOf(p).bin, 'initdb'), options);
+    await runProgram(file, args, { cwd: p.run, timeoutMs: 120_000 });
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -126,7 +125,7 @@ export const postgres = {
     const major = systemMajor();
     if (!major) throw new Error(`Postgres is not where Debian puts it (${systemHome})`);
     const { prefix } = copyOf(p);
-    const half = `${prefix}.${process.pid}.new`;
+    const half = `${prefix}.new`;
     rmSync(half, { recursive: true, force: true });
     for (const part of [`usr/lib/postgresql/${major}`, `usr/share/postgresql/${major}`]) {
       cpSync(`/${part}`, join(half, part), { recursive: true, verbatimSymlinks: true });
@@ -142,8 +141,8 @@ export const postgres = {
     if (!existsSync(join(dataDir, 'PG_VERSION'))) await makeCluster(p, secrets, runner, dataDir);
     writeConfiguration(p, runner, dataDir);
     dropStaleLock(dataDir);
-    const command = [...runner.prefix, join(copyOf(p).bin, 'postgres'), '-D', dataDir];
-    return [{ name: 'postgres', file: command[0], args: command.slice(1), cwd: '/' }];
+    const command = commandAs(runner, join(copyOf(p).bin, 'postgres'), ['-D', dataDir]);
+    return [{ name: 'postgres', ...command, cwd: '/' }];
   },
 
   async prepare(context) {

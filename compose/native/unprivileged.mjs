@@ -1,4 +1,5 @@
 import { chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { hasProgram, runProgram } from '../run-program.mjs';
 
@@ -42,23 +43,32 @@ function userEntry(name) {
  * @throws {Error} when no such user exists, or it cannot be let through
  */
 export async function runnerFor(dir) {
-  const self = { uid: process.getuid(), gid: process.getgid() };
-  if (self.uid !== 0) return { ...self, prefix: [] };
+  const { uid, gid } = userInfo();
+  if (uid !== 0) return { uid, gid, prefix: [] };
   const user = userEntry('postgres') ?? userEntry('nobody');
   if (!user) throw new Error('neither a user postgres nor nobody exists to run Postgres as');
   if (!(await hasProgram('setpriv'))) throw new Error('setpriv (package util-linux) is missing');
-  const drop = ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
+  const drop = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
   for (const pass of passes) {
-    const command = [...drop, ...pass];
-    const reaches = await runProgram(command[0], [...command.slice(1), 'test', '-x', dir]).then(
+    const options = [...drop, ...pass];
+    const reaches = await runProgram('setpriv', [...options, 'test', '-x', dir]).then(
       () => true,
       () => false,
     );
-    if (reaches) return { ...user, prefix: command };
+    if (reaches) return { ...user, prefix: ['setpriv', ...options] };
   }
   throw new Error(
     `Postgres does not run as root, and the user it would run as cannot pass the folders above ${dir}`,
   );
+}
+
+/**
+ * @param {Runner} runner
+ * @returns {{file: string, args: string[]}} how to start a program as that user
+ */
+export function commandAs({ prefix }, program, options) {
+  const [file = program, ...args] = [...prefix, program, ...options];
+  return { file, args };
 }
 
 /** Gives a folder and all in it to a user; symbolic links are not followed. */
