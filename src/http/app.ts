@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { HttpError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
+import { acceptHeadBlock } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { JSON_TYPE, mountInstance } from './mount.js';
@@ -43,6 +44,7 @@ export function buildApp(
   class AppResponse extends ServerResponse {}
   adopt(app, AppRequest, 'request');
   adopt(app, AppResponse, 'response');
+  acceptHeadBlock(AppResponse.prototype);
 
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
   for (const { path, instance } of longestFirst) {

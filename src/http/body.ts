@@ -2,12 +2,18 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { HttpError } from './errors.js';
 
-const NOTHING = Buffer.alloc(0);
+/** The body of a request without one. */
+export const NOTHING = Buffer.alloc(0);
 
 /** Most bytes of an unwanted body that are read and thrown away before the connection is cut. */
 const DISCARD_BYTES = 64 * 1024 * 1024;
 /** How long that may take, in ms. */
 const DISCARD_MS = 10_000;
+
+/** Whether the head announces a body; one of no bytes counts. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
 
 /**
  * The whole body, at most `limit` bytes.
@@ -16,8 +22,7 @@ const DISCARD_MS = 10_000;
  */
 export function readBody(request: IncomingMessage, limit: number, onProgress: () => void): Promise<Buffer> {
   const declared = request.headers['content-length'];
-  if (declared === undefined && request.headers['transfer-encoding'] === undefined)
-    return Promise.resolve(NOTHING);
+  if (!hasBody(request)) return Promise.resolve(NOTHING);
   if (declared !== undefined && Number(declared) > limit) return Promise.reject(tooLarge(limit));
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

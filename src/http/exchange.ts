@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import { discardBody } from './body.js';
 import { HttpError } from './errors.js';
+import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import type { Principal, RouteContext } from './route.js';
 
@@ -130,9 +131,11 @@ export class Exchange implements RouteContext {
     if (this.isOver) return;
     this.answered = true;
     const { response, request } = this;
-    const list = this.core.constantHeaders.slice();
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    list.push('X-Request-Id', this.requestId, 'Content-Type', contentType, 'Content-Length', String(length));
+    // both values are plain: an id is checked or ours, a content type comes from a route
+    (response as HeadBlockResponse).headBlock =
+      `${this.core.headBlock}X-Request-Id: ${this.requestId}\r\nContent-Type: ${contentType}\r\n`;
+    const list = ['Content-Length', String(length)];
     if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
     if (this.core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
     response.writeHead(status, list);

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import type { Exchange } from './exchange.js';
+import { headLines } from './head-block.js';
 import type { Metrics } from './metrics.js';
 import { requestIds } from './request-id.js';
 import { securityHeaders } from './security-headers.js';
@@ -11,7 +12,8 @@ const SWEEP_MS = 200;
 
 /** What every request of this process shares: settings, metrics, the set of open exchanges and the sweep of their deadlines. */
 export class HttpCore {
-  readonly constantHeaders: readonly string[] = securityHeaders();
+  /** Header lines of every reply. */
+  readonly headBlock = headLines(securityHeaders());
   readonly nextRequestId = requestIds();
   /** Readiness is off and replies ask the client to close its connection. */
   stopping = false;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type Response, type Router } from 'express';
 import type { z } from 'zod';
 import { authenticator, challenge } from './auth.js';
-import { parseJson, readBody } from './body.js';
+import { hasBody, NOTHING, parseJson, readBody } from './body.js';
 import { HttpError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { withContractNames } from './headers.js';
@@ -141,7 +141,7 @@ async function serveRaw(
   instance: ServiceInstance,
 ): Promise<void> {
   const { exchange } = request as MountedRequest;
-  const body = await bodyOf(request, exchange, instance.bodyLimit);
+  const body = hasBody(request) ? await bodyOf(request, exchange, instance.bodyLimit) : NOTHING;
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
   const reply: RawReply = await route.handle(raw, exchange, undefined);
   exchange.send(reply.status, reply.contentType ?? JSON_TYPE, reply.body, reply.headers);

@@ -25,15 +25,19 @@ const STATUSES = [400, 405, 502];
 const handleCommand: Handle = (request, context, deps) =>
   runCommand(commandOfJson(request.body), request, context, deps);
 
+/** Clients that join a base URL which ends in a slash ask for `//pipeline`. */
+function doubledSlash(target: string): Handle | undefined {
+  const match = /^\/\/(pipeline|multi-exec)?\/?(?:\?|$)/.exec(target);
+  if (match === null) return undefined;
+  if (match[1] === undefined) return handleCommand;
+  return match[1] === 'pipeline' ? handlePipeline : handleTransaction;
+}
+
 /** The command is in the path; POST and PUT append their body to it. */
 const handlePath: Handle = (request, context, deps) => {
-  // clients that join a base URL which ends in a slash ask for //pipeline
-  const doubled = /^\/\/(pipeline|multi-exec)?\/?(?:\?|$)/.exec(request.target);
-  if (doubled !== null && request.method === 'POST') {
-    if (doubled[1] === undefined) return handleCommand(request, context, deps);
-    return doubled[1] === 'pipeline'
-      ? handlePipeline(request, context, deps)
-      : handleTransaction(request, context, deps);
+  if (request.target.startsWith('//') && request.method === 'POST') {
+    const endpoint = doubledSlash(request.target);
+    if (endpoint !== undefined) return endpoint(request, context, deps);
   }
   if (request.body.length > 0 && request.method === 'GET')
     throw new HttpError('invalid_request', 'ERR a body needs the method POST or PUT');
