@@ -1,0 +1,132 @@
+import { Kafka } from '@upstash/kafka';
+import { eventually } from '../support/eventually.js';
+import { type KafkaNamespace, kafkaNamespace } from '../support/kafka.js';
+import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
+import { TOKENS } from '../support/tokens.js';
+
+let namespace: KafkaNamespace;
+let gateway: SpawnedGateway;
+let kafka: Kafka;
+
+beforeAll(async () => {
+  namespace = await kafkaNamespace();
+  gateway = await spawnGateway({ broker: {} });
+  kafka = new Kafka({ url: `${gateway.url}/broker/`, username: TOKENS.username, password: TOKENS.password });
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 20_000);
+}, 40_000);
+
+afterAll(async () => {
+  expect(await gateway.stop()).toBe(0);
+  await namespace.dispose();
+}, 40_000);
+
+test('produce and produceMany', async () => {
+  const topic = await namespace.topic('produce', 2);
+  const timestamp = Date.now() - 60_000;
+  const producer = kafka.producer();
+  const written = await producer.produce(
+    topic,
+    { any: ['json', 1] },
+    {
+      partition: 1,
+      timestamp,
+      key: 'k',
+      headers: [{ key: 'h', value: 'v' }],
+    },
+  );
+  expect(written).toMatchObject({ topic, partition: 1, offset: 0, timestamp });
+  const many = await producer.produceMany([
+    { topic, value: 'one', partition: 1 },
+    { topic, value: 'two', partition: 0 },
+  ]);
+  expect(many.map(({ partition, offset }) => [partition, offset])).toEqual([
+    [1, 1],
+    [0, 0],
+  ]);
+  const read = await kafka.consumer().fetch({ topic, partition: 1, offset: 0, timeout: 2_000 });
+  expect(read).toEqual([
+    {
+      topic,
+      partition: 1,
+      offset: 0,
+      timestamp,
+      key: 'k',
+      value: '{"any":["json",1]}',
+      headers: [{ key: 'h', value: 'v' }],
+    },
+    expect.objectContaining({ offset: 1, key: '', value: 'one', headers: [] }),
+  ]);
+});
+
+test('fetch of a set, in parallel and in one request', async () => {
+  const topic = await namespace.topic('fetch', 3);
+  await kafka
+    .producer()
+    .produceMany([0, 1, 2].map((partition) => ({ topic, partition, value: `p${partition}` })));
+  const request = {
+    topic,
+    partition: 0,
+    offset: 0,
+    topicPartitionOffsets: [1, 2].map((partition) => ({ topic, partition, offset: 0 })),
+    timeout: 2_000,
+  };
+  const consumer = kafka.consumer();
+  expect((await consumer.fetch(request)).map(({ value }) => value)).toEqual(['p1', 'p2', 'p0']);
+  const together = await consumer.fetch(request, { parallel: false });
+  expect(together.map(({ value }) => value)).toEqual(['p1', 'p2', 'p0']);
+});
+
+test('consume with automatic commits, and again after the instance was removed', async () => {
+  const topic = await namespace.topic('auto');
+  const consumerGroupId = namespace.name('auto');
+  const consumer = kafka.consumer();
+  const consume = () =>
+    consumer.consume({
+      consumerGroupId,
+      instanceId: 'one',
+      topics: [topic],
+      autoCommit: true,
+      autoCommitInterval: 1_000,
+      autoOffsetReset: 'earliest',
+      timeout: 5_000,
+    });
+  await kafka.producer().produce(topic, 'first');
+  expect((await consume()).map(({ value }) => value)).toEqual(['first']);
+  expect(await kafka.admin().consumers()).toContainEqual({
+    name: consumerGroupId,
+    instances: [{ name: 'one', topics: [{ topic, partitions: [0] }] }],
+  });
+  await kafka.admin().removeConsumerInstance(consumerGroupId, 'one');
+  await kafka.producer().produce(topic, 'second');
+  expect((await consume()).map(({ value }) => value)).toEqual(['second']);
+}, 30_000);
+
+test('consume and commit by hand', async () => {
+  const [a, b] = await Promise.all([namespace.topic('hand-a'), namespace.topic('hand-b')]);
+  const group = { consumerGroupId: namespace.name('hand'), instanceId: 'one' };
+  const consumer = kafka.consumer();
+  await kafka.producer().produceMany([a, b].map((topic) => ({ topic, value: `in ${topic}` })));
+  const values: string[] = [];
+  await eventually(async () => {
+    const records = await consumer.consume({
+      ...group,
+      topics: [a, b],
+      autoCommit: false,
+      autoOffsetReset: 'earliest',
+      timeout: 3_000,
+    });
+    values.push(...records.map(({ value }) => value));
+    expect(values.sort()).toEqual([`in ${a}`, `in ${b}`]);
+  });
+  expect(await namespace.committed(group.consumerGroupId, a)).toEqual([-1]);
+  await consumer.commit({ ...group, offset: { topic: a, partition: 0, offset: 1 } });
+  expect(await namespace.committed(group.consumerGroupId, a)).toEqual([1]);
+  expect(await namespace.committed(group.consumerGroupId, b)).toEqual([-1]);
+  await consumer.commit(group);
+  expect(await namespace.committed(group.consumerGroupId, b)).toEqual([1]);
+}, 30_000);
+
+test('topics', async () => {
+  const topic = await namespace.topic('listed', 3);
+  expect((await kafka.admin().topics())[topic]).toBe(3);
+});

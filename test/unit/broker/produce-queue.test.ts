@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { type Outgoing, ProduceQueue } from '../../../src/services/broker/produce-queue.js';
+
+function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned = false } = {}): Outgoing {
+  return {
+    topic,
+    partition,
+    bytes,
+    message: { key: null, value: String(id), timestamp: '0', headers: {} },
+    isAbandoned: () => abandoned,
+    succeed: () => {},
+    fail: () => {},
+    misses: 0,
+  };
+}
+
+const ids = (records: readonly Outgoing[]) => records.map(({ message }) => Number(message.value));
+
+function drain(queue: ProduceQueue, maxBytes: number): Outgoing[][] {
+  const sends: Outgoing[][] = [];
+  while (!queue.isEmpty) sends.push(queue.take(maxBytes).flatMap(({ records }) => records));
+  return sends;
+}
+
+test('everything leaves once, in the order of arrival within its partition, within the limits', () => {
+  const arrivals = fc.array(
+    fc.record({ partition: fc.integer({ min: 0, max: 3 }), bytes: fc.integer({ min: 1, max: 150 }) }),
+  );
+  fc.assert(
+    fc.property(arrivals, (list) => {
+      const queue = new ProduceQueue(100);
+      const records = list.map((options, i) => record(i, options));
+      for (const one of records) queue.add(one);
+      const sent: Outgoing[] = [];
+      while (!queue.isEmpty) {
+        const batches = queue.take(250);
+        expect(batches.length).toBeGreaterThan(0);
+        expect(new Set(batches.map(({ partition }) => partition)).size).toBe(batches.length);
+        for (const { records: together, bytes } of batches) {
+          expect(bytes).toBe(together.reduce((sum, one) => sum + one.bytes, 0));
+          expect(bytes <= 100 || together.length === 1).toBe(true);
+          sent.push(...together);
+        }
+        expect(batches.length === 1 || batches.reduce((sum, { bytes }) => sum + bytes, 0) <= 250).toBe(true);
+      }
+      for (const partition of [0, 1, 2, 3]) {
+        const of = (all: readonly Outgoing[]) => ids(all.filter((one) => one.partition === partition));
+        expect(of(sent)).toEqual(of(records));
+      }
+    }),
+  );
+});
+
+test('a busy partition does not keep the others waiting', () => {
+  const queue = new ProduceQueue(10);
+  for (let i = 0; i < 5; i++) queue.add(record(i, { topic: 'busy' }));
+  queue.add(record(9, { topic: 'other' }));
+  expect(drain(queue, 10).map(ids)).toEqual([[0], [9], [1], [2], [3], [4]]);
+});
+
+test('what is put first goes before what waits, and takes nothing more', () => {
+  const queue = new ProduceQueue(100);
+  queue.add(record(3));
+  queue.addFirst([record(1), record(2)]);
+  queue.add(record(4));
+  expect(drain(queue, 1_000).map(ids)).toEqual([
+    [1, 2],
+    [3, 4],
+  ]);
+  queue.addFirst([record(5)]);
+  queue.add(record(6));
+  expect(drain(queue, 1_000).map(ids)).toEqual([[5], [6]]);
+});
+
+test('what nobody waits for is not sent', () => {
+  const queue = new ProduceQueue(100);
+  queue.add(record(1, { abandoned: true }));
+  queue.add(record(2));
+  queue.add(record(3, { abandoned: true, partition: 1 }));
+  expect(drain(queue, 1_000).flatMap(ids)).toEqual([2]);
+});
