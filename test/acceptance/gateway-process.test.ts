@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gatewayEnvironment } from '../support/environment.js';
+import { eventually } from '../support/eventually.js';
+import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
+import { TOKENS } from '../support/tokens.js';
+
+const KEY = 'gateway-process:count';
+
+const command = async (gateway: SpawnedGateway, words: readonly string[]) => {
+  const reply = await fetch(`${gateway.url}/kv`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKENS.kv}` },
+    body: JSON.stringify(words),
+  });
+  return { status: reply.status, body: (await reply.json()) as { result?: unknown } };
+};
+
+/** Runs the gateway until it ends by itself. */
+async function runToEnd(args: readonly string[], environment: Record<string, string>) {
+  const child = spawn(process.execPath, ['dist/main.js', ...args], {
+    env: { PATH: process.env['PATH'], ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, output };
+}
+
+it('ends on SIGTERM under load within its cap, and every increment that it answered is there', async () => {
+  const gateway = await spawnGateway({ kv: {} });
+  await command(gateway, ['DEL', KEY]);
+  let answered = 0;
+  let failed = 0;
+  const client = async () => {
+    for (;;) {
+      try {
+        const { status } = await command(gateway, ['INCR', KEY]);
+        if (status === 200) answered += 1;
+        else failed += 1;
+      } catch {
+        return; // the port is closed
+      }
+    }
+  };
+  const clients = Array.from({ length: 16 }, client);
+  await eventually(() => expect(answered).toBeGreaterThan(500));
+  const started = performance.now();
+  const code = await gateway.stop();
+  expect(performance.now() - started).toBeLessThan(5_000);
+  await Promise.all(clients);
+  expect({ code, failed }).toEqual({ code: 0, failed: 0 });
+
+  const next = await spawnGateway({ kv: {} });
+  // whose connection was cut before a reply cannot know whether its increment ran: at most one a client
+  const count = Number((await command(next, ['GET', KEY])).body.result);
+  expect(count).toBeGreaterThanOrEqual(answered);
+  expect(count).toBeLessThanOrEqual(answered + clients.length);
+  await command(next, ['DEL', KEY]);
+  expect(await next.stop()).toBe(0);
+});
+
+it('is served again after kill -9, on the same port', async () => {
+  const first = await spawnGateway({ kv: {} });
+  expect((await command(first, ['SET', KEY, 'kept'])).status).toBe(200);
+  const port = Number(new URL(first.url).port);
+  await first.kill();
+  const second = await spawnGateway({ kv: {}, http: { port } });
+  expect((await command(second, ['GETDEL', KEY])).body).toEqual({ result: 'kept' });
+  expect(await second.stop()).toBe(0);
+});
+
+it('logs JSON lines without tokens, values or paths', async () => {
+  const gateway = await spawnGateway({ kv: {}, log: { level: 'trace' } });
+  await command(gateway, ['SET', KEY, 'a-secret-value']);
+  await fetch(`${gateway.url}/kv/get/a-secret-key?_token=${TOKENS.kv}`);
+  await fetch(`${gateway.url}/kv/get/a-secret-key?_token=a-wrong-token`);
+  await command(gateway, ['DEL', KEY]);
+  await gateway.stop();
+  const log = gateway.lines.join('\n');
+  for (const line of gateway.lines) expect(JSON.parse(line)).toHaveProperty('msg');
+  expect(log).toContain('listening');
+  expect(log).not.toMatch(/a-secret|a-wrong-token/);
+  for (const token of Object.values(TOKENS)) expect(log).not.toContain(token);
+});
+
+it('names every mistake of a configuration and ends with 78', async () => {
+  const { code, output } = await runToEnd(['--config', 'nowhere.yaml'], gatewayEnvironment());
+  expect({ code, output }).toEqual({
+    code: 78,
+    output: expect.stringContaining('nowhere.yaml: cannot be read (ENOENT)'),
+  });
+  const missing = await runToEnd(['run'], {});
+  expect(missing.code).toBe(78);
+  expect(missing.output).toMatch(/kv\.databases\[0\]\.token[\s\S]*queue\.token/);
+});
+
+it('names a port that is taken and ends with 1', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, output } = await runToEnd(['run'], {
+    ...gatewayEnvironment(),
+    PORTICO_HTTP_PORT: String(port),
+    PORTICO_VECTOR_ENABLED: 'false',
+    PORTICO_BROKER_ENABLED: 'false',
+    PORTICO_QUEUE_ENABLED: 'false',
+  });
+  other.close();
+  expect(code).toBe(1);
+  expect(output).toContain(`address already in use 127.0.0.1:${port}`);
+});
