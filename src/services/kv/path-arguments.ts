@@ -16,7 +16,8 @@ const PERCENT = 37;
 export function commandOfPath(target: string, body: Buffer): Command {
   const query = target.indexOf('?');
   const path = query < 0 ? target : target.slice(0, query);
-  const command: Argument[] = path.length > 1 ? path.slice(1).split('/').map(decode) : [];
+  const segments = path.length > 1 ? path.slice(1).split('/') : [];
+  const command: Argument[] = path.includes('%') ? segments.map(decode) : segments;
   if (body.length > 0) command.push(body);
   if (query >= 0) appendParameters(command, target.slice(query + 1));
   return command;
@@ -35,7 +36,7 @@ function appendParameters(command: Argument[], query: string): void {
 
 /** Text where the decoded bytes are ASCII, else the bytes. */
 function decode(part: string): Argument {
-  if (/^[!-$&-~]*$/.test(part)) return part;
+  if (!part.includes('%')) return part;
   const source = Buffer.from(part);
   const bytes = Buffer.allocUnsafe(source.length);
   let length = 0;

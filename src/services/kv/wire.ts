@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { notConnected, outcomeUnknown, tooMuchUnsent } from './errors.js';
 import { RespDecoder, type RespValue } from './resp-decoder.js';
-import type { Payload } from './resp-encoder.js';
+import type { Argument, Payload } from './resp-encoder.js';
 
 /** Commands that were sent together and the replies that they get; a link of the queue. */
 interface Flight {
@@ -87,20 +87,24 @@ export class Wire {
     this.unsent = [];
     this.firstUnsent = undefined;
     let text = '';
-    const { socket } = this;
-    socket.cork();
-    for (const piece of payloads.flat()) {
-      const joins = typeof piece === 'string' && text.length + piece.length <= JOIN_LENGTH;
-      if (joins) {
-        text += piece;
-        continue;
+    for (const payload of payloads) {
+      if (typeof payload !== 'string' || text.length + payload.length > JOIN_LENGTH) {
+        if (text !== '') this.socket.write(text);
+        text = '';
       }
-      if (text !== '') socket.write(text);
-      text = '';
-      socket.write(piece);
+      if (typeof payload === 'string') text += payload;
+      else this.writePieces(payload);
     }
-    if (text !== '') socket.write(text);
-    socket.uncork();
+    if (text !== '') this.socket.write(text);
+  }
+
+  /** Values of bytes are not copied: the socket takes text and bytes in one go. */
+  private writePieces(pieces: readonly Argument[]): void {
+    this.socket.cork();
+    for (const piece of pieces) {
+      if (piece.length > 0) this.socket.write(piece);
+    }
+    this.socket.uncork();
   }
 
   private receive(reply: RespValue): void {
