@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { types } from 'node:util';
 import { Agent, buildConnector, errors, request } from 'undici';
 import type { AddressGuard } from './address-guard.js';
+import { type Deadline, deadlineOf } from './deadline.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -62,20 +63,21 @@ export class Outbound {
 
   /** @throws OutboundError when no complete response head came */
   async send(outgoing: OutboundRequest): Promise<OutboundResponse> {
-    const timeout = AbortSignal.timeout(outgoing.timeoutMs);
-    const signal = AbortSignal.any([timeout, outgoing.signal]);
+    const deadline = deadlineOf(outgoing.timeoutMs, outgoing.signal);
     try {
       const response = await request(withoutCredentials(outgoing.url), {
         dispatcher: this.agent,
         method: outgoing.method as 'POST',
         headers: withCredentials(outgoing),
         body: outgoing.body.length === 0 ? null : outgoing.body,
-        signal,
+        signal: deadline.signal,
       });
       const { body, truncated } = await readUpTo(response.body, outgoing.maxBodyBytes);
       return { status: response.statusCode, headers: listsOf(response.headers), body, truncated };
     } catch (error) {
-      throw translate(error, outgoing, timeout);
+      throw translate(error, outgoing, deadline);
+    } finally {
+      deadline.release();
     }
   }
 
@@ -190,14 +192,14 @@ function listsOf(headers: Record<string, string | string[] | undefined>): Record
 function translate(
   error: unknown,
   { timeoutMs, signal }: OutboundRequest,
-  timeout: AbortSignal,
+  deadline: Deadline,
 ): OutboundError {
   if (error instanceof OutboundError) return error;
   if (signal.aborted) return new OutboundError('aborted', 'the attempt was interrupted', { cause: error });
-  if (timeout.aborted || error instanceof errors.ConnectTimeoutError)
+  if (deadline.isLate || error instanceof errors.ConnectTimeoutError)
     return new OutboundError(
       'timeout',
-      `no complete response within ${Math.min(timeoutMs, timeout.aborted ? timeoutMs : CONNECT_MS)} ms`,
+      `no complete response within ${Math.min(timeoutMs, deadline.isLate ? timeoutMs : CONNECT_MS)} ms`,
       { cause: error },
     );
   return new OutboundError('network', describe(error), { cause: error });

@@ -1,10 +1,11 @@
 import { HttpError } from '../../http/errors.js';
+import { deadlineOf } from '../../lib/deadline.js';
 import { kafkaType, translateError } from './errors.js';
 import type { Delivery, GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './offset-commits.js';
 import type { Message } from './schemas.js';
 import { Turns } from './turns.js';
-import { deadlineOf, pause, untilAborted } from './waits.js';
+import { pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;

@@ -1,8 +1,8 @@
 import { Reply, type Route, type RouteContext } from '../../http/route.js';
+import { deadlineOf } from '../../lib/deadline.js';
 import type { InstanceName } from './consumer-instances.js';
 import { type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import * as schemas from './schemas.js';
-import { deadlineOf } from './waits.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
 const consumeErrors = [400, 401, 403, 404, 409, 503, 504] as const;

@@ -1,11 +1,12 @@
 import { HttpError } from '../../http/errors.js';
+import { deadlineOf } from '../../lib/deadline.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal, translateError } from './errors.js';
 import { fetchOnce, type Position, type ReadResult, readReply } from './log-reader.js';
 import { LogWatch } from './log-watch.js';
 import type { Message } from './schemas.js';
 import type { Topic } from './topics.js';
-import { deadlineOf, pause } from './waits.js';
+import { pause } from './waits.js';
 
 export interface PartitionError extends Position {
   readonly error: HttpError;

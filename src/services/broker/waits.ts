@@ -26,31 +26,3 @@ export async function untilAborted(work: Promise<unknown>, signal: AbortSignal):
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
-
-export interface Deadline {
-  /** Aborts when the time is over or one of the parents does. */
-  readonly signal: AbortSignal;
-  /** Gives timer and listeners back. */
-  release(): void;
-}
-
-/**
- * Like `AbortSignal.any` with `AbortSignal.timeout`, which on Node 20 may be collected as garbage while somebody
- * listens, and then never fire.
- */
-export function deadlineOf(ms: number | undefined, ...parents: readonly AbortSignal[]): Deadline {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  const timer = ms === undefined ? undefined : setTimeout(abort, ms);
-  for (const parent of parents) {
-    if (parent.aborted) abort();
-    else parent.addEventListener('abort', abort);
-  }
-  return {
-    signal: controller.signal,
-    release: () => {
-      clearTimeout(timer);
-      for (const parent of parents) parent.removeEventListener('abort', abort);
-    },
-  };
-}
