@@ -34,7 +34,6 @@ export async function compare({ title, contenders, unitsPerRequest = 1, unit = '
       result.wrong += run.wrong;
     }
   }
-  if (process.env.BENCH_DEBUG) for (const r of results) console.log(r.rates.map(Math.round).join(' '));
   const rows = contenders.map(({ name, server }, i) => rowOf(name, server, results[i], results[0], unit));
   console.log(`\n${title} — ${load.rounds} rounds of ${load.seconds} s, ${load.connections} connections`);
   printTable(rows);

@@ -45,7 +45,7 @@ async function startBackends(names) {
   const missing = [...names].filter((name) => !process.env[VARIABLES[name]]);
   if (missing.length === 0) return async () => undefined;
   const { backends } = await import('../../compose/backends.mjs');
-  const own = backends('test');
+  const own = await backends('test');
   await own.start(missing);
   Object.assign(process.env, await own.urls());
   return () => own.stop(missing);
