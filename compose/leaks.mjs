@@ -10,10 +10,13 @@ async function redisLeaks(url) {
   const client = new Redis(url, { maxRetriesPerRequest: 1, retryStrategy: () => null });
   client.on('error', () => undefined);
   try {
-    const text = await client.info('keyspace');
-    return [...text.matchAll(/^(db\d+):keys=(\d+)/gm)].map(
-      ([, db, count]) => `Redis ${db} has ${count} keys`,
-    );
+    const found = [];
+    for (const [, db, count] of (await client.info('keyspace')).matchAll(/^db(\d+):keys=(\d+)/gm)) {
+      await client.select(Number(db));
+      // One name is enough to tell whose they are.
+      found.push(`Redis has ${count} keys in database ${db}, one of them ${await client.randomkey()}`);
+    }
+    return found;
   } finally {
     client.disconnect();
   }
