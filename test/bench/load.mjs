@@ -36,8 +36,8 @@ export class Latencies {
  * Drives one server with a fixed number of kept connections, each with one request in flight, for a fixed time.
  *
  * Not autocannon: on two cores that the load shares with the server and its backend, the load generator must not be
- * what is measured. This one writes a prepared request and reads replies without an HTTP parser's events; it costs
- * a third of autocannon's CPU time a request (measured: 9 against 27 microseconds), and it compares every body.
+ * what is measured. This one writes a prepared request and looks for the reply's length only; it takes 10 instead of
+ * 17 microseconds of CPU a request, and it compares every body.
  *
  * @param {{ port: number, request: Buffer, expectedBody: Buffer | ((body: Buffer) => boolean), connections: number, seconds: number }} options
  * @returns {Promise<{ requests: number, wrong: number, seconds: number, latencies: Latencies }>}
