@@ -9,14 +9,19 @@ import type { Principal, RouteContext } from './route.js';
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
+/** One listener for all responses costs no closure a request. */
+type ExchangeResponse = ServerResponse & { exchange: Exchange };
+
+function closeExchange(this: ServerResponse): void {
+  (this as ExchangeResponse).exchange.closed();
+}
+
 /** One request and its reply: id, deadline, abort signal, and the one place from which anything is sent. */
 export class Exchange implements RouteContext {
   readonly requestId: string;
   principal: Principal = NOBODY;
   /** Label of the request in metrics; the route's operation id once that is known. */
   operationId = 'unrouted';
-  /** Answers an error in the shape of the contract that the request belongs to. */
-  onError: (error: HttpError) => void;
   private readonly startedAt: number;
   private deadline = Number.POSITIVE_INFINITY;
   private readingSince = 0;
@@ -31,13 +36,14 @@ export class Exchange implements RouteContext {
     private readonly core: HttpCore,
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
-    sendError: (exchange: Exchange, error: HttpError) => void,
+    /** Answers an error in the shape of the contract that the request belongs to. */
+    private readonly sendError: (exchange: Exchange, error: HttpError) => void,
   ) {
     this.requestId = core.nextRequestId(request.headers['x-request-id']);
     this.startedAt = core.now();
-    this.onError = (error) => sendError(this, error);
     core.opened(this);
-    response.on('close', () => this.closed());
+    (response as ExchangeResponse).exchange = this;
+    response.on('close', closeExchange);
   }
 
   /** Made on first use: most requests end before anything would listen. */
@@ -114,7 +120,7 @@ export class Exchange implements RouteContext {
   /** Answers with `error` and aborts whatever still works for this request. */
   fail(error: HttpError): void {
     if (this.isOver) return;
-    this.onError(error);
+    this.sendError(this, error);
     this.abort(error);
   }
 
@@ -148,7 +154,8 @@ export class Exchange implements RouteContext {
     this.controller?.abort(reason);
   }
 
-  private closed(): void {
+  /** The response is finished, or its connection is gone. */
+  closed(): void {
     if (!this.answered) this.abort(new HttpError('client_gone'));
     this.over = this.ended === undefined && this.flushed && this.request.method !== 'HEAD';
     for (const listener of this.overListeners ?? []) listener(this.over);

@@ -21,7 +21,7 @@ const command = async (gateway: SpawnedGateway, words: readonly string[]) => {
 /** Runs the gateway until it ends by itself. */
 async function runToEnd(args: readonly string[], environment: Record<string, string>) {
   const child = spawn(process.execPath, ['dist/main.js', ...args], {
-    env: { PATH: process.env['PATH'], ...environment },
+    env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
