@@ -5,8 +5,9 @@ import { Exchange } from './exchange.js';
 import { acceptHeadBlock } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
-import { JSON_TYPE, mountInstance } from './mount.js';
+import { mountInstance } from './mount.js';
 import type { Operations } from './operations.js';
+import { sendPlainError } from './plain-error.js';
 import { rawFront } from './raw-front.js';
 
 /** An Express app and the message classes that its server must use. */
@@ -73,13 +74,8 @@ function adopt(app: Express, messageClass: { prototype: object }, kind: 'request
 }
 
 function mountFallbacks(app: Express, core: HttpCore): void {
-  const sendError = (exchange: Exchange, error: HttpError) => {
-    if (error.status >= 500) core.log.error({ err: error, requestId: exchange.requestId }, 'request failed');
-    const body = JSON.stringify({ error: error.message, status: error.status });
-    exchange.send(error.status, JSON_TYPE, body, error.headers);
-  };
   app.use((request, response) => {
-    new Exchange(core, request, response, sendError).fail(new HttpError('not_found'));
+    new Exchange(core, request, response, sendPlainError).fail(new HttpError('not_found'));
   });
   app.use((error: unknown, request: express.Request, response: express.Response, _next: unknown) => {
     if (response.headersSent) return;
@@ -88,6 +84,6 @@ function mountFallbacks(app: Express, core: HttpCore): void {
       status === 400
         ? new HttpError('invalid_request', 'The path is not valid.', { cause: error })
         : toHttpError(error);
-    new Exchange(core, request, response, sendError).fail(translated);
+    new Exchange(core, request, response, sendPlainError).fail(translated);
   });
 }

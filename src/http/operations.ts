@@ -5,6 +5,7 @@ import { Exchange } from './exchange.js';
 import type { Health, HealthState } from './health.js';
 import type { HttpCore } from './http-core.js';
 import { JSON_TYPE } from './mount.js';
+import { sendPlainError } from './plain-error.js';
 
 const METRICS_PRINCIPAL = { name: 'metrics', access: 'read' } as const;
 
@@ -83,13 +84,6 @@ interface Page {
   body: string;
   contentType?: string;
   headers?: Record<string, string>;
-}
-
-function sendPlainError(exchange: Exchange, error: HttpError): void {
-  if (error.status >= 500)
-    exchange.log.error({ err: error, requestId: exchange.requestId }, 'request failed');
-  const body = JSON.stringify({ error: error.message, status: error.status });
-  exchange.send(error.status, JSON_TYPE, body, error.headers);
 }
 
 /** `{ kv: { default: { up: true } } }`; an instance with several backends is up when all of them are. */
