@@ -77,7 +77,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   for (const name of gatewaySecrets) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);
   // a first topic, so that the README's lines work: Kafka makes none by itself
-  if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings');
+  if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings:3');
   for (const [backend, reason] of Object.entries(failed)) {
     const line = reason.replace(/\s+/g, ' ').slice(0, 480);
     for (const service of dependents[backend]) env[`PORTICO_${service}_MISSING`] ??= line;
