@@ -38,6 +38,8 @@ export class CommandRules {
     const first = command[0];
     if (first === undefined || first.length === 0) return 'ERR empty command';
     if (command.length > MOST_ARGUMENTS) return `ERR more than ${MOST_ARGUMENTS} arguments`;
+    // Redis compares names up to a NUL: one behind a refused name would hide it in one of some hundred spellings
+    if (first.includes('\0')) return 'ERR unknown command: its name holds a NUL';
     const rule = this.rule(typeof first === 'string' ? first : first.toString('latin1'));
     const reason = rule.inspect?.(command);
     if (reason !== undefined) return `ERR Command '${rule.name}' is not available over HTTP: ${reason}`;

@@ -1,5 +1,5 @@
-import { keyword } from './keyword.js';
-import type { Command } from './resp-encoder.js';
+import { asRedisCompares, keyword } from './keyword.js';
+import type { Argument, Command } from './resp-encoder.js';
 
 /** Parameters that change how data is kept, not where, and not who may connect. */
 const SETTABLE =
@@ -34,7 +34,7 @@ export function refusedConfig(command: Command): string | undefined {
 
 function refusedGet(command: Command): string | undefined {
   for (let i = 2; i < command.length; i++) {
-    const pattern = String(command[i]);
+    const pattern = asRedisCompares(command[i] as Argument);
     if (pattern.length > 256 || SECRETS.some((name) => mayMatch(pattern, name)))
       return 'the pattern takes in passwords: name the parameters';
   }
@@ -43,7 +43,8 @@ function refusedGet(command: Command): string | undefined {
 
 function refusedSet(command: Command): string | undefined {
   for (let i = 2; i < command.length; i += 2) {
-    if (!SETTABLE.test(String(command[i]))) return 'this parameter acts on the server, not on data';
+    if (!SETTABLE.test(asRedisCompares(command[i] as Argument)))
+      return 'this parameter acts on the server, not on data';
   }
   return undefined;
 }

@@ -10,6 +10,9 @@ export type Inspect = (command: Command) => string | undefined;
 const CONNECTION_STATE = `AUTH HELLO RESET QUIT SELECT CLIENT READONLY READWRITE ASKING MULTI EXEC DISCARD WATCH UNWATCH
   SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF`;
 
+/** Redis takes them for a web page's request and closes the connection. */
+const NO_COMMANDS = 'POST HOST:';
+
 /** Every request on the connection would wait behind them. */
 const BLOCKING = 'BLPOP BRPOP BRPOPLPUSH BLMOVE BLMPOP BZPOPMIN BZPOPMAX BZMPOP WAIT WAITAOF';
 
@@ -19,6 +22,7 @@ const SERVER = `SHUTDOWN DEBUG MODULE MIGRATE REPLICAOF SLAVEOF FAILOVER CLUSTER
 
 const REASONS: readonly [string, string][] = [
   [CONNECTION_STATE, 'it acts on the connection that all requests share'],
+  [NO_COMMANDS, 'Redis closes the connection that all requests share'],
   [BLOCKING, 'it blocks the connection that all requests share'],
   [SERVER, 'it acts on the server, not on data'],
 ];

@@ -69,6 +69,8 @@ test.each([
   'SLAVEOF',
   'FAILOVER',
   'CLUSTER',
+  'POST',
+  'HOST:',
 ])('%s is refused in any case, with any table', (name) => {
   for (const someRules of [rules, new CommandRules(new Map())]) {
     for (const spelling of [name, name.toLowerCase(), Buffer.from(name)])
@@ -164,4 +166,19 @@ test('the reply of COMMAND, with subcommands; what is no such reply makes no ent
   expect(table.get('object')?.subcommands.get('freq')?.categories).toEqual(new Set(['@read']));
   for (const other of [undefined, null, '1', text('x'), [null, '1']] as never[])
     expect([...readCommandTable(other).keys()].filter((name) => name !== '')).toEqual([]);
+});
+
+test.each([
+  [['XREAD', 'BLOCK\0', '0', 'STREAMS', 's', '$']],
+  [['XREAD', `block\0${'a'.repeat(80)}`, '0', 'STREAMS', 's', '$']],
+  [['XREAD', Buffer.from('BLOCK\0'), '0', 'STREAMS', 's', '$']],
+  [['XREADGROUP', 'GROUP\0', 'g', 'c', 'BLOCK', '0', 'STREAMS', 's', '>']],
+  [['CONFIG', 'GET', 'requirepass*\0']],
+  [['CONFIG', 'GET', 'requirepass\0x']],
+  [['CONFIG', 'SET', 'dir\0maxmemory', '/tmp']],
+  [['SCRIPT', 'DEBUG\0', 'YES']],
+  [['SUBSCRIBE\0x', 'channel']],
+  [[Buffer.from('monitor\0')]],
+])('a NUL, at which Redis stops comparing, hides nothing: %j', (command) => {
+  expect(rules.refusal(command, 'full')).toMatch(/^ERR /);
 });
