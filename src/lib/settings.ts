@@ -31,10 +31,28 @@ export const secret = (env?: string) =>
     .regex(/^[\x21-\x7e]{1,512}$/, 'expected 1 to 512 printable ASCII characters without blanks')
     .meta({ secret: true, ...(env === undefined ? {} : { env }) });
 
-/** A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own. */
-export const backendUrl = (protocols: readonly string[], env: string) =>
+/** Whether user, password and path are percent-encoded as they must be to be read back. */
+function isDecodable({ username, password, pathname }: URL): boolean {
+  try {
+    return decodeURIComponent(username + password + pathname) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own.
+ * @param path what may follow the host
+ */
+export const backendUrl = (protocols: readonly string[], env: string, path?: RegExp) =>
   z
     .string()
+    .refine((text) => !URL.canParse(text) || isDecodable(new URL(text)), {
+      error: 'expected a percent sign in it to be written as %25',
+    })
+    .refine((text) => path === undefined || !URL.canParse(text) || path.test(new URL(text).pathname), {
+      error: 'expected nothing but the number of a database behind the host',
+    })
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
       error: `expected a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
     })

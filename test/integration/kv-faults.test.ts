@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { backend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
@@ -144,5 +146,59 @@ test('a wrong password is 503, and the reason shown holds no secret', async () =
     expect(reason).not.toContain('wrong-password');
   } finally {
     await locked.stop();
+  }
+}, 20_000);
+
+test('commands by which Redis would close or block the shared connection do not reach it', async () => {
+  for (const command of [['POST'], ['host:'], ['XREAD', 'BLOCK\0', '0', 'STREAMS', `${PREFIX}none`, '$']]) {
+    const { status, body } = await run(command);
+    expect({ status, body }).toEqual({
+      status: 400,
+      body: { error: expect.stringMatching(/not available/) },
+    });
+  }
+  expect((await run(['PING'])).body).toEqual({ result: 'PONG' });
+});
+
+test('a database that Redis does not have is not replaced by database 0', async () => {
+  const url = new URL(process.env.PORTICO_REDIS_URL as string);
+  url.pathname = '/99';
+  const lost = await startGateway({ kv: {} }, { PORTICO_REDIS_URL: url.href });
+  try {
+    expect((await run(['SET', `${PREFIX}lost`, 'x'], lost.url)).status).toBe(503);
+    expect((await fetch(`${lost.url}/readyz/kv`)).status).toBe(503);
+    expect((await run(['EXISTS', `${PREFIX}lost`])).body).toEqual({ result: 0 });
+  } finally {
+    await lost.stop();
+  }
+}, 20_000);
+
+test('a connection that is accepted and never answers is given up for a new one', async () => {
+  const url = new URL(process.env.PORTICO_REDIS_URL as string);
+  const target = Number(url.port);
+  let accepted = 0;
+  const sockets = new Set<Socket>();
+  const relay = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    accepted += 1;
+    // the first one is a peer that has gone without a word
+    if (accepted === 1) return socket.resume();
+    const redisSocket = connect(target, '127.0.0.1').on('error', () => undefined);
+    sockets.add(redisSocket);
+    return socket.pipe(redisSocket).pipe(socket);
+  });
+  await once(relay.listen(0, '127.0.0.1'), 'listening');
+  url.port = String((relay.address() as AddressInfo).port);
+  const late = await startGateway(
+    { kv: { databases: [{ connectTimeoutMs: 500 }] } },
+    { PORTICO_REDIS_URL: url.href },
+  );
+  try {
+    await eventually(async () => expect((await run(['PING'], late.url)).status).toBe(200), 5_000);
+    expect(accepted).toBe(2);
+  } finally {
+    await late.stop();
+    for (const socket of sockets) socket.destroy();
+    relay.close();
   }
 }, 20_000);

@@ -6,7 +6,7 @@ import { readCommandTable } from './command-table.js';
 import { CommandRules } from './commands.js';
 import { notConnected } from './errors.js';
 import { RespError, type RespValue } from './resp-decoder.js';
-import { encodeCommand, type Payload } from './resp-encoder.js';
+import { encodeCommand, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire } from './wire.js';
 
 export interface KvClientOptions {
@@ -44,6 +44,7 @@ export class KvClient {
       retryStrategy: (attempts) => Math.min(attempts * 50, LONGEST_PAUSE_MS),
     });
     this.redis.on('error', (error: Error) => this.failed(error));
+    this.redis.on('connect', () => this.limitLogin());
     this.redis.on('ready', () => this.takeOver());
     options.lifecycle.onStop('kv: Redis connection', () => this.redis.disconnect());
   }
@@ -71,15 +72,34 @@ export class KvClient {
     });
   }
 
+  /** ioredis waits without end for the answers to its login: a peer that accepted and fell silent would be kept for ever. */
+  private limitLogin(): void {
+    const socket = this.redis.stream;
+    const { connectTimeoutMs } = this.options;
+    socket.setTimeout(connectTimeoutMs, () =>
+      socket.destroy(new Error(`no answer from Redis for ${connectTimeoutMs} ms`)),
+    );
+  }
+
   /** From here on ioredis only watches the socket for its end. */
   private takeOver(): void {
     const socket = this.redis.stream;
+    socket.setTimeout(0);
     socket.removeAllListeners('data');
     const wire = new Wire(socket, this.options.stallMs);
     socket.once('close', () => {
       if (this.wire === wire) this.wire = undefined;
     });
-    wire.submit(encodeCommand(['COMMAND']), 1, ([reply]) => this.opened(wire, reply)).catch(this.failed);
+    const { db } = connectionOf(this.options.url);
+    // ioredis goes on in database 0 when Redis refuses the one that was asked for
+    const payload = encodeCommands([...(db > 0 ? [['SELECT', String(db)]] : []), ['COMMAND']]);
+    wire
+      .submit(payload, db > 0 ? 2 : 1, (replies) => {
+        const refusal = db > 0 ? replies[0] : undefined;
+        if (refusal instanceof RespError) socket.destroy(new Error(refusal.text));
+        else this.opened(wire, replies.at(-1));
+      })
+      .catch(this.failed);
   }
 
   private opened(wire: Wire, commands: RespValue | undefined): void {
@@ -121,7 +141,7 @@ function connectionOf(text: string) {
     port: url.port === '' ? 6379 : Number(url.port),
     ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
     ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-    db: Number(url.pathname.slice(1)) || 0,
+    db: Number(url.pathname.slice(1)),
     ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
   };
 }

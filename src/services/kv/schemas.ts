@@ -16,7 +16,7 @@ const database = z.strictObject({
     .nullable()
     .default(null)
     .describe("Own port where this database is served at / as well (the contract's direct database port)."),
-  url: backendUrl(['redis:', 'rediss:'], 'PORTICO_REDIS_URL').describe(
+  url: backendUrl(['redis:', 'rediss:'], 'PORTICO_REDIS_URL', /^\/?\d{0,5}$/).describe(
     'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS.',
   ),
   token: secret('PORTICO_KV_TOKEN').nullable().default(null).describe('Standard token: any command.'),
