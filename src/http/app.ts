@@ -57,9 +57,17 @@ export function buildApp(
   mountFallbacks(app, core);
   const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
   const handle: App['handle'] = (request, response) => {
+    const { url } = request;
+    if (url !== undefined && url[0] !== '/') request.url = originForm(url);
     if (!front(request, response)) app(request as express.Request, response as express.Response);
   };
   return { handle, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+}
+
+/** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */
+function originForm(target: string): string {
+  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
+  return rest === target || rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** At the root the operations' pages come first. */

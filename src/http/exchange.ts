@@ -29,6 +29,7 @@ export class Exchange implements RouteContext {
   private ended: HttpError | undefined;
   private answered = false;
   private flushed = false;
+  private watched = false;
   private over: boolean | undefined;
   private overListeners: ((sent: boolean) => void)[] | undefined;
 
@@ -103,8 +104,10 @@ export class Exchange implements RouteContext {
     this.readingSince = 0;
   }
 
-  /** Called by the core's sweep: ends an exchange whose body stalls or whose deadline has passed. */
-  expire(now: number, bodyIdleTimeoutMs: number): void {
+  /** Called by the core's sweep: ends an exchange whose body stalls, whose deadline has passed or whose reply nobody reads. */
+  expire(now: number): void {
+    const { bodyIdleTimeoutMs, replyIdleTimeoutMs } = this.core.settings;
+    if (this.answered) this.limitUnread(replyIdleTimeoutMs);
     if (this.isOver) return;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
       this.fail(
@@ -147,6 +150,17 @@ export class Exchange implements RouteContext {
     response.writeHead(status, list);
     response.end(body);
     if (!request.complete) discardBody(request);
+  }
+
+  /** The socket's timer begins anew whenever the client took something. A reply behind another's has no socket yet. */
+  private limitUnread(timeoutMs: number): void {
+    const { response } = this;
+    const { socket } = response;
+    if (this.watched || socket === null || response.writableFinished) return;
+    this.watched = true;
+    socket.setTimeout(timeoutMs);
+    // before Node's own listener, which sets the time for idle connections
+    response.prependOnceListener('finish', () => socket.setTimeout(0));
   }
 
   private abort(reason: HttpError): void {

@@ -67,6 +67,6 @@ export class HttpCore {
   private sweep(): void {
     if (this.open.size === 0) return;
     const now = this.now();
-    for (const exchange of this.open) exchange.expire(now, this.settings.bodyIdleTimeoutMs);
+    for (const exchange of this.open) exchange.expire(now);
   }
 }

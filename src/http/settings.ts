@@ -23,6 +23,9 @@ export const httpSettings = z.strictObject({
       'Request line and headers together, in bytes: bounds arguments in a path and forwarded headers.',
     ),
   bodyIdleTimeoutMs: milliseconds(10_000).describe('A body that sends nothing for so long is answered 408.'),
+  replyIdleTimeoutMs: milliseconds(60_000).describe(
+    'A client that takes nothing of its reply for so long is cut off.',
+  ),
   requestTimeoutMs: milliseconds(300_000).describe(
     'Line, headers and body of a request must have arrived by then (408).',
   ),

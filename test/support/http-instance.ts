@@ -5,7 +5,7 @@ import { HttpCore } from '../../src/http/http-core.js';
 import type { Backend, ServiceInstance } from '../../src/http/instance.js';
 import { Metrics } from '../../src/http/metrics.js';
 import { Operations } from '../../src/http/operations.js';
-import { bindRoutes, jsonRoute, type RawRoute, type Route } from '../../src/http/route.js';
+import { type BoundRoute, bindRoutes, jsonRoute, type RawRoute, type Route } from '../../src/http/route.js';
 import { type ListeningServer, listen } from '../../src/http/server.js';
 import { httpSettings } from '../../src/http/settings.js';
 import { createLogger } from '../../src/lib/logger.js';
@@ -82,6 +82,19 @@ const bytes: RawRoute<Seen> = {
   reply: z.unknown(),
   handle: async ({ target, body }) => ({ status: 200, body: JSON.stringify({ target, size: body.length }) }),
 };
+
+/** A route whose reply has `size` bytes and ends in END. */
+export function largeReply(size: number): BoundRoute {
+  return {
+    kind: 'raw',
+    operationId: 'test.large',
+    summary: 'Answers much.',
+    methods: ['GET'],
+    path: '/large',
+    reply: z.unknown(),
+    handle: async () => ({ status: 200, body: `${'x'.repeat(size)}END` }),
+  };
+}
 
 /** The HTTP core with one instance at `/test` whose routes need no backend. */
 export async function startHttpCore(

@@ -1,5 +1,5 @@
 import { eventually } from '../../support/eventually.js';
-import { startHttpCore, TOKEN } from '../../support/http-instance.js';
+import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { RawClient } from '../../support/raw-client.js';
 
 const AUTH = { authorization: `Bearer ${TOKEN}` };
@@ -260,4 +260,37 @@ describe('reply headers', () => {
     expect(await id('a b"<script>')).not.toContain('script');
     expect(await id('')).not.toBe(own);
   });
+});
+
+describe('a reply that nobody reads', () => {
+  it('does not keep its connection and its memory for ever, and one that is read slowly is sent whole', async () => {
+    const size = 20_000_000;
+    const big = await startHttpCore({ replyIdleTimeoutMs: 500 }, { routes: [largeReply(size)] });
+    const request = `GET /test/large HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+    const [idle, slow] = await Promise.all([RawClient.open(big.port), RawClient.open(big.port)]);
+    idle.socket.pause();
+    idle.write(request);
+    // longer in all than the time without any progress that is allowed
+    let received = 0;
+    slow.socket.removeAllListeners('data').on('data', (chunk: string) => {
+      received += chunk.length;
+      slow.socket.pause();
+      setTimeout(() => slow.socket.resume(), 5);
+    });
+    slow.write(request);
+    await eventually(() => expect(received).toBeGreaterThan(size), 20_000);
+    await eventually(() => expect(big.core.inFlight).toBe(0), 5_000);
+    idle.end();
+    slow.end();
+    await big.stop();
+  }, 30_000);
+});
+
+it('takes the whole address for the path, as clients of a proxy send it', async () => {
+  const client = await RawClient.open(core.port);
+  client.write(
+    `GET http://elsewhere/test/raw/a?b=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`,
+  );
+  expect(await client.until(/size/)).toContain('{"target":"/a?b=1","size":0}');
+  client.end();
 });
