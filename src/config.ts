@@ -101,10 +101,19 @@ function readDocument(file: string | undefined): Record<string, unknown> {
   const yaml = parseDocument(text);
   if (yaml.errors.length > 0)
     throw new ConfigError(yaml.errors.map((error) => `${file}: ${error.message.split('\n')[0]}`));
-  const document: unknown = yaml.toJS() ?? {};
+  const document = plainOf(yaml, file);
   if (typeof document !== 'object' || Array.isArray(document))
     throw new ConfigError([`${file}: expected keys and values`]);
   return document as Record<string, unknown>;
+}
+
+/** @throws ConfigError for an alias without its anchor, or so many that they would fill the memory */
+function plainOf(yaml: ReturnType<typeof parseDocument>, file: string): unknown {
+  try {
+    return yaml.toJS() ?? {};
+  } catch (error) {
+    throw new ConfigError([`${file}: ${(error as Error).message}`]);
+  }
 }
 
 function describeIssues(
@@ -138,13 +147,15 @@ function crossChecks(config: Config, complete: boolean): string[] {
   const problems = enabled.flatMap(({ service, section }) => repeatedNames(service, section));
   problems.push(...repeatedPlaces(config));
   if (!complete) return problems;
+  const open = !isLoopback(config.http.host);
+  const tooWeak = `too weak for a gateway that listens on ${config.http.host}: ${STRONG}`;
+  const { metricsToken } = config.http;
+  if (open && metricsToken !== null && isWeak(metricsToken)) problems.push(`http.metricsToken: ${tooWeak}`);
   for (const { service, section } of enabled) {
-    const open = !isLoopback(config.http.host);
     for (const { key, value } of service.secrets(section)) {
       if (value === null)
         problems.push(`${key}: a token is missing; set it in the file or by its environment variable`);
-      else if (open && isWeak(value))
-        problems.push(`${key}: too weak for a gateway that listens on ${config.http.host}: ${STRONG}`);
+      else if (open && isWeak(value)) problems.push(`${key}: ${tooWeak}`);
     }
     if (section.missing !== null) continue;
     for (const { name, given } of service.backends(section)) {
@@ -162,10 +173,16 @@ function repeatedNames(service: Service, section: ServiceConfig): string[] {
   return repeated(names).map((name) => `${service.name}: two entries have the name ${name}`);
 }
 
+/** A service mounted there would answer in their place. */
+const PAGES = /^\/(livez|readyz|metrics|openapi\.json)(\/|$)/;
+
 function repeatedPlaces(config: Config): string[] {
   const mounts = enabledServices(config).flatMap(({ service, section }) => service.mounts(section));
   const ports = [config.http.port, config.http.operationsPort, ...mounts.map((mount) => mount.port)];
   return [
+    ...mounts
+      .filter((mount) => PAGES.test(mount.path))
+      .map(({ path }) => `the path ${path} belongs to the gateway's own pages`),
     ...repeated(mounts.map((mount) => mount.path)).map(
       (path) => `two entries are served at the path ${path}`,
     ),

@@ -162,6 +162,27 @@ describe('wrong configurations', () => {
     ]);
   });
 
+  it('take the place of the own pages', () => {
+    expect(problemsOf({ kv: { databases: [{ path: '/readyz' }] }, queue: { path: '/metrics/x' } })).toEqual([
+      "configuration: the path /readyz belongs to the gateway's own pages",
+      "configuration: the path /metrics/x belongs to the gateway's own pages",
+    ]);
+  });
+
+  it('have a weak token for the metrics where others can reach them', () => {
+    const http = { host: '0.0.0.0', metricsToken: 'short' };
+    expect(problemsOf({ http })).toEqual([expect.stringMatching(/http\.metricsToken: too weak/)]);
+    expect(problemsOf({ http: { ...http, host: '127.0.0.1' } })).toEqual([]);
+  });
+
+  it.each(['redis://host/name', 'redis:///tmp/redis.sock', 'redis://user:%zz@host'])(
+    'name %s, which would be read as another address',
+    (url) =>
+      expect(problemsOf({ kv: { databases: [{ url }] } }, { ...COMPLETE, PORTICO_REDIS_URL: url })).toEqual([
+        expect.stringMatching(/kv\.databases\[0\]\.url: expected/),
+      ]),
+  );
+
   it('are no YAML, no keys, or no file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'portico-config-'));
     const read = (text: string) => {
@@ -172,6 +193,7 @@ describe('wrong configurations', () => {
     expect(read('http: {port: 1')).toThrow(/x\.yaml: /);
     expect(read('http:\n  port: 1\n  port: 2')).toThrow(/unique/i);
     expect(read('- a')).toThrow(/expected keys/);
+    expect(read('http: *nowhere')).toThrow(/x\.yaml: .*alias/i);
     expect(() => loadConfig({ file: join(folder, 'none.yaml'), environment: {} })).toThrow(
       /none\.yaml: cannot be read \(ENOENT\)/,
     );
