@@ -33,16 +33,19 @@ function connection(report, env) {
   return pairs.filter(([, value]) => value);
 }
 
+/** As a shell reads it back: an address of one's own may hold an ampersand, a folder's name a blank. */
+const quoted = (text) => (/^[\w./:@%+=,-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
 /**
  * Writes `.portico/connection.env`, readable by the owner alone.
  * @returns {string} its path
  */
 export function writeConnection(p, report, env) {
   const file = join(p.dir, 'connection.env');
-  const lines = connection(report, env).map(([name, value]) => `${name}=${value}`);
+  const lines = connection(report, env).map(([name, value = '']) => `${name}=${quoted(value)}`);
   writePrivateFile(
     file,
-    `# Written by npm start. Use it in a shell: set -a; . ${file}; set +a\n${lines.join('\n')}\n`,
+    `# Written by npm start. Use it in a shell: set -a; . ${quoted(file)}; set +a\n${lines.join('\n')}\n`,
   );
   return file;
 }
@@ -79,7 +82,7 @@ export function card(report, env, { file, down, logs }) {
     '',
     `  backends        ${where.join(', ') || 'none'}`,
     ...down.map((line) => `  NOT UP YET      ${line}`),
-    `  all of this     ${file.replace(`${join(stateDir, '..')}/`, '')}   (set -a; . ${file}; set +a)`,
+    `  all of this     ${file.replace(`${join(stateDir, '..')}/`, '')}   (set -a; . ${quoted(file)}; set +a)`,
     `  logs            ${logs}`,
     '',
   ].join('\n');

@@ -85,14 +85,18 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   return env;
 }
 
-/** @returns {{url: string, config?: string} | undefined} the running gateway, if there is one */
+/**
+ * What a gateway was started with: a second start, from a shell with other variables, must speak of that one.
+ * @typedef {{report: Check, env: Record<string, string>, config?: string}} Note
+ * @returns {Note | undefined} of the running gateway, if there is one
+ */
 export function runningGateway(p) {
   if (!readPidFile(pidFileOf(p)) || !existsSync(noteOf(p))) return undefined;
   return JSON.parse(readFileSync(noteOf(p), 'utf8'));
 }
 
-/** Starts the gateway; it listens when `waitReady` says so. */
-export async function startGateway(p, report, env, config) {
+/** Ends what is left of an earlier gateway. @throws {Error} when another program has the port */
+export async function demandGatewayPort(p, report) {
   const { port } = new URL(report.url);
   if (port === '0')
     throw new Error('http.port 0 takes any free port, which npm start cannot find again: choose one');
@@ -102,7 +106,13 @@ export async function startGateway(p, report, env, config) {
     'the gateway',
     'choose another port: PORTICO_HTTP_PORT, or http.port in the configuration',
   );
-  writePrivateFile(noteOf(p), JSON.stringify({ url: report.url, config }));
+}
+
+/** Starts the gateway; it listens when `waitReady` says so. */
+export async function startGateway(p, report, env, config) {
+  await demandGatewayPort(p, report);
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('PORTICO_')));
+  writePrivateFile(noteOf(p), JSON.stringify({ report, env: own, config }));
   const args = ['--enable-source-maps', main, ...configArgs(config)];
   const from = existsSync(logOf(p)) ? statSync(logOf(p)).size : 0;
   await launch({ file: process.execPath, args, env, cwd: root, log: logOf(p), pidFile: pidFileOf(p) });
@@ -113,7 +123,8 @@ export async function startGateway(p, report, env, config) {
 function wordsSince(p, from) {
   const fd = openSync(logOf(p), 'r');
   const buffer = Buffer.alloc(4_000);
-  const length = readSync(fd, buffer, 0, buffer.length, from);
+  // a log that had grown too long was set aside at this start
+  const length = readSync(fd, buffer, 0, buffer.length, statSync(logOf(p)).size < from ? 0 : from);
   return buffer.subarray(0, length).toString().trim();
 }
 
@@ -121,8 +132,8 @@ function wordsSince(p, from) {
 async function readiness(url) {
   const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3_000) });
   // On a port of its own (http.operationsPort) readiness is not ours to ask: that it listens must do.
-  if (answer.status === 404) return { services: {} };
-  return /** @type {any} */ (await answer.json());
+  const body = /** @type {any} */ (await answer.json());
+  return body.services === undefined ? { services: {} } : body;
 }
 
 /** The services' instances that are down although their backend was started. */

@@ -5,6 +5,7 @@ import { card, writeConnection } from './card.mjs';
 import { ensureBuild, ensurePackages } from './ensure.mjs';
 import {
   check,
+  demandGatewayPort,
   gatewayEnvironment,
   runningGateway,
   startGateway,
@@ -34,35 +35,61 @@ function options() {
   return { ...values, config: values.config === undefined ? undefined : resolve(from, values.config) };
 }
 
-/** Brings everything up that is not up; `begun` collects what this launcher must take down again. */
-async function bringUp(set, config, begun, say) {
-  const p = set.profile;
-  const running = runningGateway(p);
-  if (running === undefined) {
-    await withLock(join(stateDir, 'install.lock'), async () => {
-      await ensurePackages((line) => say('packages', line));
-      await ensureBuild((line) => say('build', line));
-    });
-  }
-  const report = await check(config ?? running?.config);
+/** The program and its packages, what the configuration asks for, and a port that is free: before anything starts. */
+async function prepare(p, config, say) {
+  await withLock(join(stateDir, 'install.lock'), async () => {
+    await ensurePackages((line) => say('packages', line));
+    await ensureBuild((line) => say('build', line));
+  });
+  const report = await check(config);
+  await demandGatewayPort(p, report);
+  return report;
+}
+
+/** @returns what to tell the gateway of the backends: the addresses, and why some cannot be had */
+async function startBackends(set, report, begun, say) {
   const needed = Object.keys(report.backends).filter((name) => report.backends[name] === 'needed');
   begun.backends = needed;
   const results = needed.length > 0 ? await set.start(needed, say) : {};
   begun.backends = needed.filter((name) => results[name].state !== 'running');
   if (interruption.aborted) throw new Interrupted();
-  const failed = needed.filter((name) => results[name].state === 'failed');
-  for (const name of failed) say(name, `NOT AVAILABLE: ${results[name].reason}`);
-  const reasons = Object.fromEntries(failed.map((name) => [name, results[name].reason]));
-  const urls = set.urls(needed.filter((name) => !failed.includes(name)));
-  const env = gatewayEnvironment(report, { secrets: set.secrets, urls, failed: reasons });
-  const missing = report.services.filter((name) => env[`PORTICO_${name.toUpperCase()}_MISSING`]);
+  const lost = needed.filter((name) => results[name].state === 'failed');
+  for (const name of lost) say(name, `NOT AVAILABLE: ${results[name].reason}`);
+  return {
+    secrets: set.secrets,
+    urls: set.urls(needed.filter((name) => !lost.includes(name))),
+    failed: Object.fromEntries(lost.map((name) => [name, results[name].reason])),
+  };
+}
+
+const missingOf = (report, env) =>
+  report.services.filter((name) => env[`PORTICO_${name.toUpperCase()}_MISSING`]);
+
+/** Brings everything up that is not up; `begun` collects what this launcher must take down again. */
+async function bringUp(set, config, begun, say) {
+  const p = set.profile;
+  const running = runningGateway(p);
+  if (running !== undefined && config !== undefined && config !== running.config)
+    throw new Error(
+      `it runs already, with ${running.config ?? 'config/portico.yaml'}; npm stop ends that one`,
+    );
+  const report = running?.report ?? (await prepare(p, config, say));
+  const made = await startBackends(set, report, begun, say);
+  const wanted = gatewayEnvironment(report, made);
+  const missing = missingOf(report, running?.env ?? wanted);
   let from = 0;
   if (running === undefined) {
     begun.gateway = true;
-    from = await startGateway(p, report, env, config);
+    from = await startGateway(p, report, wanted, config);
   }
   const down = await waitReady(p, report.url, missing, from);
-  const changed = running === undefined || begun.backends.length > failed.length;
+  const late = missing.filter((name) => !missingOf(report, wanted).includes(name));
+  const env = { ...(running?.env ?? wanted) };
+  for (const name of late) {
+    delete env[`PORTICO_${name.toUpperCase()}_MISSING`];
+    down.push(`${name}: its backend is up now, but the gateway began without it: npm stop, then npm start`);
+  }
+  const changed = running === undefined || begun.backends.length > Object.keys(made.failed).length;
   return { report, env, down, already: running !== undefined, changed };
 }
 

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { services } from '../../src/services/index.js';
 import { eventually } from '../support/eventually.js';
@@ -155,6 +156,36 @@ describe('npm start -- --detach', () => {
     expect([pidOf('gateway'), pidOf('redis'), readFileSync(stateFile('secrets.env'), 'utf8')]).toEqual(
       before,
     );
+  });
+
+  it('speaks of what runs although it is called with other variables, and names another configuration', async () => {
+    await start('--detach');
+    const before = connection();
+    environment.PORTICO_HTTP_PORT = String(base + 8);
+    try {
+      const { code, out } = await start('--detach');
+      expect([code, out]).toEqual([0, expect.stringContaining(`http://127.0.0.1:${base + 9}/kv`)]);
+      expect(connection()).toEqual(before);
+      const other = await script('start', '--detach', '--config', join(folder, 'other.yaml'));
+      expect([other.code, other.out]).toEqual([
+        1,
+        expect.stringMatching(/it runs already, with .*portico\.yaml/),
+      ]);
+    } finally {
+      environment.PORTICO_HTTP_PORT = String(base + 9);
+    }
+  });
+
+  it('writes addresses so that a shell reads them back', async () => {
+    environment.PORTICO_DATABASE_URL = "postgres://u:p'w@127.0.0.1/x?a=1&b=$(echo 2)";
+    try {
+      await start('--detach');
+      const source = 'set -a; . "$0"; printf %s "$PORTICO_DATABASE_URL"';
+      const { stdout } = await promisify(execFile)('sh', ['-c', source, stateFile('connection.env')]);
+      expect(stdout).toBe(environment.PORTICO_DATABASE_URL);
+    } finally {
+      delete environment.PORTICO_DATABASE_URL;
+    }
   });
 
   it('brings a killed backend back, with its data, and leaves the gateway alone', async () => {
