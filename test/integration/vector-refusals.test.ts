@@ -67,6 +67,12 @@ test.each<[string, unknown, number, RegExp | string]>([
   ['no id', { vector: [1, 2, 3] }, 400, /body\.0\.id: expected a string or a number/],
   ['an empty id', { ...good, id: '' }, 400, /body\.0\.id: expected at least one character/],
   ['a very long id', { ...good, id: 'é'.repeat(513) }, 400, /body\.0\.id: expected at most 1024 bytes/],
+  [
+    'an id beyond the whole numbers that JSON keeps',
+    '{"id":9007199254740993,"vector":[1,2,3]}',
+    400,
+    /send a longer id as a string/,
+  ],
   ['an id with U+0000', { ...good, id: 'a\0' }, 400, /body\.0\.id: expected text without U\+0000/],
   ['an id with half of a surrogate pair', '{"id":"\\ud800","vector":[1,2,3]}', 400, /lone surrogates/],
   ['data with U+0000', { ...good, data: '\0' }, 400, /body\.0\.data: expected text without U\+0000/],

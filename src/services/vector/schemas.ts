@@ -102,6 +102,11 @@ const tooLong = `expected at most ${NAME_BYTES} bytes`;
 
 const id = z
   .union([z.string(), z.number()], { error: 'expected a string or a number' })
+  // JSON.parse has rounded it: two records could end up under one id
+  .refine(
+    (value) => typeof value === 'string' || Math.abs(value) <= Number.MAX_SAFE_INTEGER,
+    `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`,
+  )
   .transform(String)
   .refine((text) => text !== '', 'expected at least one character')
   .refine(isStorable, storable)
