@@ -1,9 +1,10 @@
-import { type LookupAddress, lookup } from 'node:dns';
-import { isIP, type LookupFunction } from 'node:net';
+import { lookup } from 'node:dns';
+import { isIP } from 'node:net';
 import { types } from 'node:util';
 import { Agent, buildConnector, errors, request } from 'undici';
 import type { AddressGuard } from './address-guard.js';
 import { type Deadline, deadlineOf } from './deadline.js';
+import { guardedLookup } from './guarded-lookup.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -87,7 +88,10 @@ export class Outbound {
   }
 
   private connector(): buildConnector.connector {
-    const connect = buildConnector({ timeout: CONNECT_MS, lookup: guardedLookup(this.guard, this.resolve) });
+    const connect = buildConnector({
+      timeout: CONNECT_MS,
+      lookup: guardedLookup(this.guard, this.resolve, (reason) => new OutboundError('blocked', reason)),
+    });
     return (options, callback) => {
       // `lookup` is not asked about IP literals (undici 7.30), so they are judged here
       const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
@@ -117,30 +121,6 @@ const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-
-/** `dns.lookup` that hands on only addresses which the guard passes, and fails when none is left. */
-function guardedLookup(guard: AddressGuard, resolve: typeof lookup): LookupFunction {
-  return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error !== null) {
-        callback(error, []);
-        return;
-      }
-      const judged = addresses.map((entry) => ({
-        entry,
-        refusal: guard.judgeAddress(entry.address, hostname),
-      }));
-      const passed: LookupAddress[] = judged.flatMap(({ entry, refusal }) =>
-        refusal === undefined ? [entry] : [],
-      );
-      const [first] = passed;
-      if (first === undefined)
-        callback(new OutboundError('blocked', judged[0]?.refusal ?? 'the name has no address'), []);
-      else if (options.all === true) callback(null, passed);
-      else callback(null, first.address, first.family);
-    });
-  };
-}
 
 function withoutCredentials(url: URL): URL {
   if (url.username === '' && url.password === '') return url;
