@@ -8,6 +8,7 @@ import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
 import { Abandoned } from './abandoned.js';
 import { attemptDelivery } from './attempt.js';
 import { BrokerLink, type Channel, type ConfirmChannel } from './client.js';
+import { DestinationPlaces } from './destination-places.js';
 import { Dispatcher } from './dispatcher.js';
 import { formatError } from './errors.js';
 import { LeaseKeeper } from './lease-keeper.js';
@@ -134,6 +135,12 @@ function openDelivery(parts: DeliveryParts): void {
     store,
     publisher,
     leases,
+    places: new DestinationPlaces({
+      most: config.destinationConcurrency,
+      // these must leave most of the other places to the others
+      mostWaiting: Math.floor(config.concurrency / 8),
+      now: () => performance.now(),
+    }),
     deliver: (message, signal) => attemptDelivery(message, signal, tools),
     now,
     log,

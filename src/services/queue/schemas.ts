@@ -82,6 +82,14 @@ export const queueConfigSchema = z.strictObject({
       'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
     ),
   concurrency: z.int().min(1).max(10_000).default(200).describe('Deliveries in flight at once.'),
+  destinationConcurrency: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(100)
+    .describe(
+      'Of them, how many to one destination (host and port), so that one that hangs leaves room to the others.',
+    ),
   leaseMs: milliseconds(30_000, 1_000).describe(
     'After a crash, how long a message that was being delivered rests before another gateway takes it.',
   ),

@@ -44,6 +44,11 @@ export function queueStatements(schema: string) {
 
     release: `update ${messages} set lease_until = null where ${held}`,
 
+    /** $3 delay, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that ended without an outcome */
+    postpone: `update ${messages} set lease_until = null, claims = claims - 1,
+        due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
+      where ${held}`,
+
     /** Rows are locked in one order, so two of these never wait for each other */
     deliver: `update ${messages} m set state = 'DELIVERED', lease_until = null, finished_at = now()
       from (

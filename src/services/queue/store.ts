@@ -93,6 +93,12 @@ export class MessageStore {
     await this.run(this.database, 'release', [id, claims]);
   }
 
+  /** Gives a claim back as if it had not been made, for a new one after `delayMs`. @returns false when it was lost */
+  async postpone({ id, claims }: ClaimedMessage, delayMs: number): Promise<boolean> {
+    const values = [id, claims, delayMs, this.options.graceMs];
+    return (await this.run(this.database, 'postpone', values)).rowCount > 0;
+  }
+
   /**
    * Writes an outcome, all of it or nothing.
    * @returns false when somebody else has claimed the message meanwhile: then nothing was written

@@ -4,6 +4,7 @@ import type { Logger } from '../../lib/logger.js';
 import { InterruptedError } from './attempt.js';
 import { callbackMessages } from './callbacks.js';
 import { type AttemptResult, decide } from './decide.js';
+import type { DestinationPlaces } from './destination-places.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import { type ClaimedMessage, newDeadLetterId, type Token } from './message.js';
 import type { TokenPublisher } from './publisher.js';
@@ -21,6 +22,7 @@ export interface WorkerTools {
   readonly store: MessageStore;
   readonly publisher: TokenPublisher;
   readonly leases: LeaseKeeper;
+  readonly places: DestinationPlaces;
   readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
   readonly now: () => number;
   readonly log: Logger;
@@ -50,10 +52,12 @@ export class Worker {
   }
 
   private async work(message: ClaimedMessage, signal: AbortSignal): Promise<void> {
-    const { leases, store } = this.tools;
+    const { leases, places, store } = this.tools;
     leases.hold(message);
     try {
-      const conclusion = await this.attempt(message, signal);
+      const entry = await places.enter(message.url);
+      if ('awayMs' in entry) return await this.postpone(message, entry.awayMs, signal);
+      const conclusion = await this.attempt(message, signal).finally(entry.leave);
       if (!(await this.conclude(conclusion, signal))) {
         this.tools.log.warn({ id: message.id }, 'queue: an outcome came after the claim was lost');
         return;
@@ -66,6 +70,13 @@ export class Worker {
     } finally {
       leases.letGo(message);
     }
+  }
+
+  /** Its destination has too many attempts open: the message makes room for others, and the try does not count. */
+  private async postpone(message: ClaimedMessage, awayMs: number, signal: AbortSignal): Promise<void> {
+    if (!(await this.tools.store.postpone(message, awayMs))) return;
+    this.tools.leases.letGo(message);
+    await this.publish({ id: message.id, attempt: message.attempt }, awayMs, signal);
   }
 
   private async attempt(message: ClaimedMessage, signal: AbortSignal): Promise<Conclusion> {
