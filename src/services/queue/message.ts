@@ -74,12 +74,16 @@ export function encodeToken({ id, attempt }: Token): Buffer {
   return Buffer.from(JSON.stringify({ id, attempt }));
 }
 
-/** `undefined` for anything that is no token. */
+/** Postgres' `int`, which counts the attempts. */
+const MAX_ATTEMPT = 2 ** 31 - 1;
+
+/** `undefined` for anything that is no token: one that Postgres refuses would fail all that are claimed with it, for ever. */
 export function decodeToken(content: Buffer): Token | undefined {
   try {
-    const value = JSON.parse(content.toString('utf8')) as Partial<Token> | null;
-    if (typeof value?.id !== 'string' || !Number.isSafeInteger(value.attempt)) return undefined;
-    return { id: value.id, attempt: value.attempt as number };
+    const { id, attempt } = JSON.parse(content.toString('utf8')) as Record<keyof Token, unknown>;
+    if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id)) return undefined;
+    if (typeof attempt !== 'number' || !Number.isInteger(attempt)) return undefined;
+    return attempt < 0 || attempt > MAX_ATTEMPT ? undefined : { id, attempt };
   } catch {
     return undefined;
   }

@@ -76,6 +76,9 @@ it('forgets tokens of unknown messages and things that are no tokens', async () 
   intoWork(encodeToken({ id: 'msg_unknown', attempt: 0 }));
   intoWork(Buffer.from('nonsense'));
   intoWork(Buffer.alloc(0));
+  // Postgres refuses both
+  intoWork(encodeToken({ id: 'a\0', attempt: 0 }));
+  intoWork(encodeToken({ id: 'msg_unknown', attempt: 2 ** 31 }));
   const { body } = await publish(gateway, `${receiver.url}/after-nonsense`);
   await reaches(body.messageId, 'DELIVERED');
   await drained();

@@ -9,7 +9,8 @@ import {
 
 it('carries a token through its encoding', () => {
   fc.assert(
-    fc.property(fc.string(), fc.nat(), (id, attempt) => {
+    fc.property(fc.nat(), fc.nat(), (time, attempt) => {
+      const id = newMessageId(time);
       expect(decodeToken(encodeToken({ id, attempt }))).toEqual({ id, attempt });
     }),
   );
@@ -25,6 +26,11 @@ it.each([
   '{"id":"a"}',
   '{"id":"a","attempt":"0"}',
   '{"id":"a","attempt":0.5}',
+  '{"id":"a","attempt":-1}',
+  '{"id":"a","attempt":2147483648}',
+  '{"id":"","attempt":0}',
+  '{"id":"a\\u0000","attempt":0}',
+  '{"id":"\\ud800","attempt":0}',
 ])('takes %p for no token', (text) => {
   expect(decodeToken(Buffer.from(text))).toBeUndefined();
 });
