@@ -65,7 +65,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         throw error;
       }),
     stop: () => {
-      core.stopping = true;
+      core.beginStop();
       return lifecycle.stop();
     },
   };

@@ -56,6 +56,10 @@ export class Exchange implements RouteContext {
     return this.controller.signal;
   }
 
+  get stopping(): AbortSignal {
+    return this.core.stopSignal;
+  }
+
   get log(): Logger {
     return this.core.log;
   }

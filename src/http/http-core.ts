@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import type { Exchange } from './exchange.js';
@@ -15,8 +16,7 @@ export class HttpCore {
   /** Header lines of every reply. */
   readonly headBlock = headLines(securityHeaders());
   readonly nextRequestId = requestIds();
-  /** Readiness is off and replies ask the client to close its connection. */
-  stopping = false;
+  private readonly stop = new AbortController();
   private readonly open = new Set<Exchange>();
   private readonly sweeper: NodeJS.Timeout;
 
@@ -29,7 +29,22 @@ export class HttpCore {
   ) {
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
+    // every waiting request listens to it
+    setMaxListeners(0, this.stop.signal);
     metrics.countInFlight(() => this.open.size);
+  }
+
+  /** Readiness is off and replies ask the client to close its connection. */
+  get stopping(): boolean {
+    return this.stop.signal.aborted;
+  }
+
+  get stopSignal(): AbortSignal {
+    return this.stop.signal;
+  }
+
+  beginStop(): void {
+    this.stop.abort();
   }
 
   get inFlight(): number {

@@ -44,6 +44,8 @@ export interface RouteContext {
   readonly principal: Principal;
   /** Aborts when the client goes away or the deadline passes; hand it to everything that waits. */
   readonly signal: AbortSignal;
+  /** Aborts when the gateway begins to stop: what only waits for something to happen answers with what it has. */
+  readonly stopping: AbortSignal;
   readonly log: Logger;
   /**
    * Calls `listener` once when the exchange is over: `true` when the handler's own reply went out completely, `false`

@@ -89,7 +89,7 @@ async function consume(
   { consumers, maxWaitMs }: BrokerDeps,
 ): Promise<Reply> {
   const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-  const deadline = deadlineOf(waitMs, context.signal);
+  const deadline = deadlineOf(waitMs, context.signal, context.stopping);
   const consumed = await consumers
     .consume(name, topics, headers, deadline.signal)
     .finally(() => deadline.release());

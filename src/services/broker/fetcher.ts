@@ -35,12 +35,17 @@ export class Fetcher {
   }
 
   /**
-   * Returns as soon as there is a record at one of `positions`, and with nothing when `timeoutMs` have passed.
+   * Returns as soon as there is a record at one of `positions`, and with nothing when `timeoutMs` have passed or
+   * one of `ends` aborts.
    * @throws HttpError when a topic or partition does not exist, or none of `positions` can be read
    */
-  async fetch(positions: readonly Position[], timeoutMs: number, signal: AbortSignal): Promise<Fetched> {
+  async fetch(
+    positions: readonly Position[],
+    timeoutMs: number,
+    ends: readonly AbortSignal[],
+  ): Promise<Fetched> {
     await this.checkPartitions(positions);
-    const deadline = deadlineOf(timeoutMs, signal);
+    const deadline = deadlineOf(timeoutMs, ...ends);
     try {
       return await this.read(positions, deadline.signal);
     } finally {

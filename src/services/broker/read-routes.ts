@@ -16,13 +16,13 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
     reply: schemas.messagesReply,
     errors: [400, 401, 403, 404, 503, 504],
     timeoutMs: ({ body }) => deadlineFor(body.timeout),
-    handle: async ({ body }, { signal }, { fetcher, maxWaitMs }) => {
+    handle: async ({ body }, { signal, stopping }, { fetcher, maxWaitMs }) => {
       const { topic, partition, offset, topicPartitionOffsets, timeout } = body;
       const positions = [...(topicPartitionOffsets ?? [])];
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
       const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-      const { messages, errors } = await fetcher.fetch(positions, waitMs, signal);
+      const { messages, errors } = await fetcher.fetch(positions, waitMs, [signal, stopping]);
       return errors.length === 0 ? messages : new Reply(200, messages, toldErrors(errors));
     },
   }),

@@ -42,7 +42,7 @@ it('tells live, ready and why not, per service, and asks each backend at most on
   const metrics = await (await fetch(`${core.url}/metrics`)).text();
   expect(metrics).toMatch(/portico_backend_up\{service="test",instance="default",backend="redis"\} 0/);
   expect(metrics).toMatch(/portico_http_requests_in_flight \d/);
-  core.core.stopping = true;
+  core.core.beginStop();
   expect((await get('/readyz')).body.status).toBe('stopping');
   await core.stop();
 });

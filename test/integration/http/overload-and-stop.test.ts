@@ -37,7 +37,7 @@ it('drops no request when it stops under load, and asks clients to close', async
   };
   const clients = Array.from({ length: 20 }, client);
   await eventually(() => expect(outcomes.length).toBeGreaterThan(200));
-  core.core.stopping = true;
+  core.core.beginStop();
   const started = performance.now();
   await core.stop();
   expect(performance.now() - started).toBeLessThan(1_500);
@@ -55,7 +55,7 @@ it('closes idle connections at once and lets a running request end', async () =>
   const idle = await RawClient.open(core.port);
   const running = fetch(`${core.url}/test/wait/400`, { method: 'POST', headers: AUTH });
   await eventually(() => expect(core.core.inFlight).toBe(1));
-  core.core.stopping = true;
+  core.core.beginStop();
   const stop = core.stop();
   await idle.closed(2_000);
   const reply = await running;

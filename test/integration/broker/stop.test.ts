@@ -1,0 +1,23 @@
+import { startGateway } from '../../support/gateway.js';
+import { brokerClient, kafkaNamespace } from '../../support/kafka.js';
+
+it('answers long polls with what they have when the gateway stops, instead of waiting them out', async () => {
+  const kafka = await kafkaNamespace();
+  const topic = await kafka.topic('stop', 1);
+  const gateway = await startGateway({ broker: {} });
+  const call = brokerClient(gateway.url);
+  const group = kafka.name('g-stop');
+  // the instance has joined and waits for records
+  expect((await call(`/consume/${group}/one/${topic}?timeout=3000`)).status).toBe(200);
+  const polls = [
+    call(`/consume/${group}/one/${topic}?timeout=60000`),
+    call('/fetch', { topic, partition: 0, offset: 0, timeout: 60_000 }),
+  ];
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const started = performance.now();
+  await gateway.stop();
+  expect(performance.now() - started).toBeLessThan(4_000);
+  for (const { status, body } of await Promise.all(polls))
+    expect({ status, body }).toEqual({ status: 200, body: [] });
+  await kafka.dispose();
+}, 40_000);
