@@ -202,3 +202,29 @@ test('a connection that is accepted and never answers is given up for a new one'
     relay.close();
   }
 }, 20_000);
+
+test('replies that are too large together are errors, and the commands after them go on', async () => {
+  const limited = await startGateway({ kv: { databases: [{ replyLimit: 10_000 }] } });
+  const key = `${PREFIX}large`;
+  const send = async (path: string, rows: unknown) => {
+    const headers = { authorization: `Bearer ${TOKENS.kv}` };
+    const reply = await fetch(`${limited.url}/kv${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(rows),
+    });
+    return (await reply.json()) as { result?: unknown; error?: string }[];
+  };
+  try {
+    const get = ['GET', key];
+    const rows = await send('/pipeline', [['SET', key, 'x'.repeat(6_000)], get, get, get]);
+    expect(rows.map(({ error }) => error === undefined)).toEqual([true, true, false, false]);
+    expect(rows[2]?.error).toMatch(/^ERR the command ran, but .*10000 bytes/);
+    expect(await send('/multi-exec', [get, get])).toEqual({
+      error: expect.stringMatching(/the command ran/),
+    });
+    expect(await send('/pipeline', [get])).toEqual([{ result: 'x'.repeat(6_000) }]);
+  } finally {
+    await limited.stop();
+  }
+});

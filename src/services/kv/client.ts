@@ -15,6 +15,8 @@ export interface KvClientOptions {
   readonly connectTimeoutMs: number;
   /** Silence of Redis, while replies are due, after which the connection is given up. */
   readonly stallMs: number;
+  /** Bytes of replies that one request may get. */
+  readonly replyLimit: number;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
@@ -86,7 +88,7 @@ export class KvClient {
     const socket = this.redis.stream;
     socket.setTimeout(0);
     socket.removeAllListeners('data');
-    const wire = new Wire(socket, this.options.stallMs);
+    const wire = new Wire(socket, this.options.stallMs, this.options.replyLimit);
     socket.once('close', () => {
       if (this.wire === wire) this.wire = undefined;
     });

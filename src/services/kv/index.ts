@@ -35,12 +35,13 @@ function openDatabase(
   { log, lifecycle }: ServiceRuntime,
   nextSyncToken: () => string,
 ): ServiceInstance {
-  const { name, url, bodyLimit, timeoutMs, connectTimeoutMs } = database;
+  const { name, url, bodyLimit, replyLimit, timeoutMs, connectTimeoutMs } = database;
   if (url === null) throw new Error(`kv database ${name} has no address`);
   const client = new KvClient({
     url,
     connectTimeoutMs,
     stallMs: timeoutMs,
+    replyLimit,
     log: log.child({ database: name }),
     lifecycle,
   });

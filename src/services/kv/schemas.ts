@@ -32,6 +32,12 @@ const database = z.strictObject({
     .max(512 * 1024 * 1024)
     .default(32 * 1024 * 1024)
     .describe('Largest request body in bytes (413).'),
+  replyLimit: z
+    .int()
+    .min(1_024)
+    .max(512 * 1024 * 1024)
+    .default(128 * 1024 * 1024)
+    .describe('Bytes that all replies of Redis to one request may have; one beyond is an error entry.'),
   timeoutMs: milliseconds(10_000, 100).describe(
     'A request is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
   ),

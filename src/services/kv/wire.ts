@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net';
 import { notConnected, outcomeUnknown, tooMuchUnsent } from './errors.js';
-import { RespDecoder, type RespValue } from './resp-decoder.js';
+import { RespDecoder, RespError, type RespValue } from './resp-decoder.js';
 import type { Argument, Payload } from './resp-encoder.js';
 
 /** Commands that were sent together and the replies that they get; a link of the queue. */
 interface Flight {
   readonly expected: number;
   readonly replies: RespValue[];
+  size: number;
   readonly land: (replies: RespValue[]) => void;
   readonly lose: (error: Error) => void;
   next: Flight | undefined;
@@ -32,10 +33,14 @@ export class Wire {
   private silentMs = 0;
   private readonly watch: NodeJS.Timeout;
 
-  /** @param stallMs when replies are due and not one byte arrives for so long, the connection is given up */
+  /**
+   * @param stallMs when replies are due and not one byte arrives for so long, the connection is given up
+   * @param replyLimit bytes of replies that are kept for one request; a reply beyond is replaced by an error
+   */
   constructor(
     private readonly socket: Socket,
     private readonly stallMs: number,
+    private readonly replyLimit: number,
   ) {
     const decoder = new RespDecoder((reply) => this.receive(reply));
     socket.on('data', (chunk: Buffer) => {
@@ -66,7 +71,7 @@ export class Wire {
           reject(error);
         }
       };
-      this.append({ expected, replies: [], land, lose: reject, next: undefined }, payload);
+      this.append({ expected, replies: [], size: 0, land, lose: reject, next: undefined }, payload);
     });
   }
 
@@ -110,7 +115,8 @@ export class Wire {
   private receive(reply: RespValue): void {
     const flight = this.first;
     if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
-    flight.replies.push(reply);
+    flight.size += sizeOf(reply);
+    flight.replies.push(flight.size > this.replyLimit ? tooLarge(this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
     this.first = flight.next;
     if (this.first === undefined) this.last = undefined;
@@ -139,4 +145,17 @@ export class Wire {
     this.firstUnsent = undefined;
     this.unsent = [];
   }
+}
+
+/** Bytes of the strings in a reply, and some for each item of an array. */
+function sizeOf(reply: RespValue): number {
+  if (reply === null || reply instanceof RespError) return 0;
+  if (!Array.isArray(reply)) return reply.length;
+  let size = 16 * reply.length;
+  for (const item of reply) size += sizeOf(item);
+  return size;
+}
+
+function tooLarge(limit: number): RespError {
+  return new RespError(`ERR the command ran, but replies to one request may have ${limit} bytes together`);
 }
