@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { App } from './app.js';
 import { ERRORS, type ErrorCode } from './errors.js';
 import type { HttpCore } from './http-core.js';
@@ -55,11 +55,14 @@ async function drain(server: Server, capMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const sweep = setInterval(() => {
       const elapsed = performance.now() - startedAt;
-      if (elapsed >= IDLE_GRACE_MS) server.closeIdleConnections();
+      // timers run before sockets are read: requests that have arrived meanwhile are no idle connections
+      if (elapsed >= IDLE_GRACE_MS) setImmediate(() => server.closeIdleConnections());
       if (elapsed >= capMs) server.closeAllConnections();
     }, DRAIN_EVERY_MS);
-    server.close(() => {
+    // HTTP's own close cuts idle connections at once, and with them requests that are on their way
+    TcpServer.prototype.close.call(server, () => {
       clearInterval(sweep);
+      server.close(); // ends Node's timer of connection checks
       resolve();
     });
   });

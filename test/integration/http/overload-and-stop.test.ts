@@ -63,3 +63,18 @@ it('closes idle connections at once and lets a running request end', async () =>
   expect(reply.headers.get('connection')).toBe('close');
   await stop;
 });
+
+it('answers a request that was on its way on a kept connection when the stop began', async () => {
+  const core = await startHttpCore();
+  const request = `GET /test/raw/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+  const kept = await RawClient.open(core.port);
+  kept.write(request);
+  await kept.until(/size/);
+  core.core.stopping = true;
+  const stop = core.stop();
+  kept.write(request);
+  const all = await kept.closed(2_000);
+  expect(all.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
+  expect(all).toMatch(/Connection: close/i);
+  await stop;
+});
