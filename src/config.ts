@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { isIPv6 } from 'node:net';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
+import { crossChecks } from './config-checks.js';
 import { httpSettings } from './http/settings.js';
 import { applyEnvironment } from './lib/settings-environment.js';
 import { keysAt, keyText, nearest, type SettingLeaf, settingLeaves } from './lib/settings-tree.js';
@@ -75,7 +75,7 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   if (!result.success) throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
   const { http, log, ...sections } = result.data as Config & Record<string, ServiceConfig>;
   const config: Config = { http, log, services: sections as Record<string, ServiceConfig> };
-  const problems = crossChecks(config, complete);
+  const problems = crossChecks(config, enabledServices(config), complete);
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `${file}: ${problem}`));
   const warnings = applied.unknown
     .filter((name) => !FOREIGN_VARIABLES.test(name))
@@ -84,7 +84,12 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
 }
 
 /** A service with its section, where the section switches it on. */
-export function enabledServices(config: Config): { service: Service; section: ServiceConfig }[] {
+export interface EnabledService {
+  readonly service: Service;
+  readonly section: ServiceConfig;
+}
+
+export function enabledServices(config: Config): EnabledService[] {
   return services
     .map((service) => ({ service, section: config.services[service.name] as ServiceConfig }))
     .filter(({ section }) => section.enabled);
@@ -140,72 +145,6 @@ function suggestion(word: string, known: readonly string[]): string {
 
 function variableNames(): string[] {
   return configLeaves().flatMap((leaf) => (leaf.env === undefined ? [] : [leaf.env]));
-}
-
-function crossChecks(config: Config, complete: boolean): string[] {
-  const enabled = enabledServices(config);
-  const problems = enabled.flatMap(({ service, section }) => repeatedNames(service, section));
-  problems.push(...repeatedPlaces(config));
-  if (!complete) return problems;
-  const open = !isLoopback(config.http.host);
-  const tooWeak = `too weak for a gateway that listens on ${config.http.host}: ${STRONG}`;
-  const { metricsToken } = config.http;
-  if (open && metricsToken !== null && isWeak(metricsToken)) problems.push(`http.metricsToken: ${tooWeak}`);
-  for (const { service, section } of enabled) {
-    for (const { key, value } of service.secrets(section)) {
-      if (value === null)
-        problems.push(`${key}: a token is missing; set it in the file or by its environment variable`);
-      else if (open && isWeak(value)) problems.push(`${key}: ${tooWeak}`);
-    }
-    if (section.missing !== null) continue;
-    for (const { name, given } of service.backends(section)) {
-      if (!given)
-        problems.push(
-          `${service.name}: no address for ${name}; set it in the file or by its environment variable`,
-        );
-    }
-  }
-  return problems;
-}
-
-function repeatedNames(service: Service, section: ServiceConfig): string[] {
-  const names = service.mounts(section).map((mount) => mount.name);
-  return repeated(names).map((name) => `${service.name}: two entries have the name ${name}`);
-}
-
-/** A service mounted there would answer in their place. */
-const PAGES = /^\/(livez|readyz|metrics|openapi\.json)(\/|$)/;
-
-function repeatedPlaces(config: Config): string[] {
-  const mounts = enabledServices(config).flatMap(({ service, section }) => service.mounts(section));
-  const ports = [config.http.port, config.http.operationsPort, ...mounts.map((mount) => mount.port)];
-  return [
-    ...mounts
-      .filter((mount) => PAGES.test(mount.path))
-      .map(({ path }) => `the path ${path} belongs to the gateway's own pages`),
-    ...repeated(mounts.map((mount) => mount.path)).map(
-      (path) => `two entries are served at the path ${path}`,
-    ),
-    ...repeated(ports.filter((port) => port !== null && port !== 0)).map(
-      (port) => `two entries use the port ${port}`,
-    ),
-  ];
-}
-
-function repeated<T>(values: readonly T[]): T[] {
-  return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
-}
-
-function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' || /^127\.\d+\.\d+\.\d+$/.test(host) || (isIPv6(host) && /^(0*:)*:?0*1$/.test(host))
-  );
-}
-
-const STRONG = 'expected at least 24 characters, 10 of them different';
-
-function isWeak(token: string): boolean {
-  return token.length < 24 || new Set(token).size < 10;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -15,6 +15,8 @@ const ADDRESSES = {
 };
 const COMPLETE = { ...TOKEN_VARIABLES, ...ADDRESSES };
 
+const ADDRESSES_AND_OTHERS = { ...COMPLETE, PORTICO_KV_TOKEN: '', PORTICO_KV_READONLY_TOKEN: '' };
+
 function problemsOf(
   document: Record<string, unknown>,
   environment: Record<string, string> = COMPLETE,
@@ -182,6 +184,20 @@ describe('wrong configurations', () => {
         expect.stringMatching(/kv\.databases\[0\]\.url: expected/),
       ]),
   );
+
+  it('give one token two meanings', () => {
+    const token = 'one-token-for-both-0123456789abc';
+    expect(
+      problemsOf({ kv: { databases: [{ token, readOnlyToken: token }] } }, ADDRESSES_AND_OTHERS),
+    ).toEqual(['configuration: kv: two tokens of default are the same']);
+    const users = [
+      { password: 'first-password-0123456789abcdef' },
+      { password: 'second-password-0123456789abcde' },
+    ];
+    expect(
+      problemsOf({ broker: { clusters: [{ users }] } }, { ...COMPLETE, PORTICO_BROKER_USERNAME: '' }),
+    ).toEqual(['configuration: broker: two user names of default are the same']);
+  });
 
   it('are no YAML, no keys, or no file', () => {
     const folder = mkdtempSync(join(tmpdir(), 'portico-config-'));

@@ -70,7 +70,7 @@ it('answers a request that was on its way on a kept connection when the stop beg
   const kept = await RawClient.open(core.port);
   kept.write(request);
   await kept.until(/size/);
-  core.core.stopping = true;
+  core.core.beginStop();
   const stop = core.stop();
   kept.write(request);
   const all = await kept.closed(2_000);
