@@ -37,7 +37,7 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
   [/^services\//, /^(lib\/|http\/(route|errors|headers)\.ts$|services\/service\.ts$|services\/\$SELF\/)/],
   [/^main\.ts$/, /./],
-  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config\.ts$)/],
+  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-checks)?\.ts$)/],
 ];
 
 it('finds the imports at all', () => {
