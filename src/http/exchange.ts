@@ -22,6 +22,8 @@ export class Exchange implements RouteContext {
   principal: Principal = NOBODY;
   /** Label of the request in metrics; the route's operation id once that is known. */
   operationId = 'unrouted';
+  /** Where the core keeps it while it is open. */
+  place = -1;
   private readonly startedAt: number;
   private deadline = Number.POSITIVE_INFINITY;
   private readingSince = 0;

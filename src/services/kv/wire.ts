@@ -119,6 +119,8 @@ export class Wire {
     flight.replies.push(flight.size > this.replyLimit ? tooLarge(this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
     this.first = flight.next;
+    // one old flight that still pointed at the next would keep all that follow from being collected while young
+    flight.next = undefined;
     if (this.first === undefined) this.last = undefined;
     flight.land(flight.replies);
   }
