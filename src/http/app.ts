@@ -48,6 +48,11 @@ export function buildApp(
   acceptHeadBlock(AppResponse.prototype);
 
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
+  const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
+  app.use((request, response, next) => {
+    if (request.url[0] !== '/') request.url = originForm(request.url);
+    if (!front(request, response)) next();
+  });
   for (const { path, instance } of longestFirst) {
     if (path !== '/') app.use(path, mountInstance(core, instance));
   }
@@ -55,13 +60,7 @@ export function buildApp(
   for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
     app.use(mountInstance(core, instance));
   mountFallbacks(app, core);
-  const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
-  const handle: App['handle'] = (request, response) => {
-    const { url } = request;
-    if (url !== undefined && url[0] !== '/') request.url = originForm(url);
-    if (!front(request, response)) app(request as express.Request, response as express.Response);
-  };
-  return { handle, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+  return { handle: app, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
 }
 
 /** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */

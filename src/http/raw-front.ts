@@ -7,9 +7,10 @@ import { admission, dispatcher, type MountedRequest, routePlaces } from './mount
 type Serve = (request: IncomingMessage, response: ServerResponse, target: string) => void;
 
 /**
- * Serves requests to instances whose routes are all raw, with fixed paths, before Express sees them: there is nothing
- * that Express would route or parse for them, and its layers cost as much as the rest of a small request (40 against
- * 31 microseconds of CPU for a GET of 100 bytes). Exchange, credentials, limits and replies are the same code.
+ * The app's first layer: serves instances whose routes are all raw, with fixed paths. There is nothing that Express'
+ * routers would match or parse for them, and passing through two of them costs as much again as this layer's own pass
+ * through Express (measured at 64 connections: 0.9 of bare node:http with it, 1.0 outside Express altogether).
+ * Exchange, credentials, limits and replies are the same code.
  * @param mounts longest path first
  * @returns whether the request was taken
  */
