@@ -18,8 +18,12 @@ async function mirror() {
     '--format',
     '$(REPO_URI)|$(ORIGIN)|$(LABEL)',
   ]).catch(() => '');
-  const row = rows.split('\n').find((line) => line.endsWith('|Debian|Debian'));
-  return row?.split('|')[0]?.replace(/\/$/, '') ?? 'http://deb.debian.org/debian';
+  const lines = rows.split('\n');
+  // origin and label are known once the lists have been fetched; before that the address has to do
+  const row =
+    lines.find((line) => line.endsWith('|Debian|Debian')) ?? lines.find((line) => /\/debian\/?\|/.test(line));
+  if (row === undefined) throw new Error('apt knows no Debian archive to fetch the source of pgvector from');
+  return row.split('|')[0]?.replace(/\/$/, '') ?? '';
 }
 
 /** An apt of our own: its lists and sources lie in a folder of ours, the signatures are checked as ever. */
