@@ -50,7 +50,6 @@ export function buildApp(
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
   const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
   app.use((request, response, next) => {
-    if (request.url[0] !== '/') request.url = originForm(request.url);
     if (!front(request, response)) next();
   });
   for (const { path, instance } of longestFirst) {
@@ -60,7 +59,12 @@ export function buildApp(
   for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
     app.use(mountInstance(core, instance));
   mountFallbacks(app, core);
-  return { handle: app, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+  const handle: App['handle'] = (request, response) => {
+    const { url } = request;
+    if (url !== undefined && url[0] !== '/') request.url = originForm(url);
+    app(request as express.Request, response as express.Response);
+  };
+  return { handle, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
 }
 
 /** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */

@@ -35,10 +35,11 @@ export function queueStatements(schema: string) {
         greatest(0, extract(epoch from greatest(lease_until, due_at) - now()) * 1000)::float8 as wait_ms
       from ${messages} where id = $1`,
 
+    /** Not those that were given back in the same moment, which have no lease */
     renew: `update ${messages} m set lease_until = ${fromNow('$3::float8')}
       from (
         select id from ${messages} join unnest($1::text[], $2::int[]) as held (id, claims) using (id, claims)
-        where state = 'ACTIVE' for update of messages skip locked
+        where state = 'ACTIVE' and lease_until is not null for update of messages skip locked
       ) held
       where m.id = held.id`,
 
