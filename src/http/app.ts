@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
-import { HttpError, toHttpError } from './errors.js';
+import { HttpError, routingError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { acceptHeadBlock } from './head-block.js';
 import type { HttpCore } from './http-core.js';
@@ -90,11 +90,6 @@ function mountFallbacks(app: Express, core: HttpCore): void {
   });
   app.use((error: unknown, request: express.Request, response: express.Response, _next: unknown) => {
     if (response.headersSent) return;
-    const status = (error as { status?: unknown }).status;
-    const translated =
-      status === 400
-        ? new HttpError('invalid_request', 'The path is not valid.', { cause: error })
-        : toHttpError(error);
-    new Exchange(core, request, response, sendPlainError).fail(translated);
+    new Exchange(core, request, response, sendPlainError).fail(routingError(error));
   });
 }

@@ -60,3 +60,10 @@ export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   return new HttpError('internal', undefined, { cause: error });
 }
+
+/** What Express throws when it cannot route a request: a path that cannot be decoded is the client's mistake. */
+export function routingError(error: unknown): HttpError {
+  const { status } = error as { status?: unknown };
+  if (status !== 400) return toHttpError(error);
+  return new HttpError('invalid_request', 'The path is not valid.', { cause: error });
+}

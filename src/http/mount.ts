@@ -3,7 +3,7 @@ import express, { type Request, type Response, type Router } from 'express';
 import type { z } from 'zod';
 import { authenticator, challenge } from './auth.js';
 import { hasBody, NOTHING, parseJson, readBody } from './body.js';
-import { HttpError, toHttpError } from './errors.js';
+import { HttpError, routingError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { withContractNames } from './headers.js';
 import type { HttpCore } from './http-core.js';
@@ -59,12 +59,7 @@ export function mountInstance(core: HttpCore, instance: ServiceInstance): Router
   });
   // Express reports what it cannot route (a bad percent escape) through its error handlers, known by four parameters
   router.use((error: unknown, request: Request, _response: Response, _next: unknown) => {
-    const status = (error as { status?: unknown }).status;
-    const translated =
-      status === 400
-        ? new HttpError('invalid_request', 'The path is not valid.', { cause: error })
-        : toHttpError(error);
-    (request as MountedRequest).exchange.fail(translated);
+    (request as MountedRequest).exchange.fail(routingError(error));
   });
   return router;
 }

@@ -1,6 +1,6 @@
 import type { Express, Request, Response } from 'express';
 import { authenticator, challenge } from './auth.js';
-import { HttpError } from './errors.js';
+import { HttpError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
 import type { Health, HealthState } from './health.js';
 import type { HttpCore } from './http-core.js';
@@ -41,10 +41,7 @@ export class Operations {
       }
       answer(request).then(
         (page) => exchange.send(page.status, page.contentType ?? JSON_TYPE, page.body, page.headers),
-        (error: unknown) =>
-          exchange.fail(
-            error instanceof HttpError ? error : new HttpError('internal', undefined, { cause: error }),
-          ),
+        (error: unknown) => exchange.fail(toHttpError(error)),
       );
     });
   }
