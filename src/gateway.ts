@@ -42,7 +42,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   lifecycle.onStop('deadlines', () => core.release());
 
   const start = async (): Promise<{ port: number }> => {
-    const instances = openServices(config, lifecycle, options);
+    const instances = openServices(config, core.metrics, lifecycle, options);
     const health = new Health(healthTargets(instances));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
@@ -73,11 +73,12 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 
 function openServices(
   config: Config,
+  metrics: Metrics,
   lifecycle: Lifecycle,
   { log, now = Date.now }: GatewayOptions,
 ): OpenInstance[] {
   return enabledServices(config).flatMap(({ service, section }) => {
-    const runtime = { log: log.child({ service: service.name }), lifecycle, now };
+    const runtime = { log: log.child({ service: service.name }), lifecycle, metrics, now };
     const instances =
       section.missing === null
         ? service.open(section, runtime)

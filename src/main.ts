@@ -3,12 +3,14 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkReport } from './check-report.js';
-import { ConfigError, loadConfig } from './config.js';
+import { type Config, ConfigError, loadConfig } from './config.js';
 import { createGateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
 import { createLogger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
 import { settingsTable } from './settings-table.js';
+import { settingsYaml } from './settings-yaml.js';
+import { tokenReport } from './token-report.js';
 
 /** sysexits.h: a configuration error. */
 const EX_CONFIG = 78;
@@ -16,7 +18,8 @@ const EX_CONFIG = 78;
 const USAGE = `portico [run] [--config FILE]   run the gateway (default)
 portico check [--config FILE]   check the configuration; print addresses and backends as JSON
 portico openapi                 print the OpenAPI document
-portico settings                print the table of every configuration key
+portico settings [yaml]         print every configuration key, as a table or as a file
+portico tokens [--config FILE]  print the tokens of every database and index, as JSON
 `;
 
 const DEFAULT_FILE = fileURLToPath(new URL('../config/portico.yaml', import.meta.url));
@@ -56,6 +59,11 @@ async function run(file: string | undefined): Promise<void> {
   await gateway.start();
 }
 
+/** A configuration that the start scripts may still complete. */
+function incomplete(file: string | undefined): Config {
+  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, false).config;
+}
+
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -66,11 +74,11 @@ async function main(): Promise<void> {
   if (values.help === true) process.stdout.write(USAGE);
   else if (command === 'run') await run(file);
   else if (command === 'openapi') process.stdout.write(openapi());
-  else if (command === 'settings') process.stdout.write(settingsTable());
-  else if (command === 'check') {
-    const loaded = loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, false);
-    process.stdout.write(`${JSON.stringify(checkReport(loaded.config))}\n`);
-  } else throw new Error(`unknown command ${command}\n${USAGE}`);
+  else if (command === 'settings')
+    process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());
+  else if (command === 'tokens') process.stdout.write(tokenReport(incomplete(file)));
+  else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(incomplete(file)))}\n`);
+  else throw new Error(`unknown command ${command}\n${USAGE}`);
 }
 
 main().catch((error: unknown) => {

@@ -26,7 +26,7 @@ function bearer(scheme: Extract<AuthScheme, { kind: 'bearer' }>): Authenticate {
     const fromQuery =
       scheme.queryKey === undefined ? undefined : queryParameter(request.url, scheme.queryKey);
     const presented = fromQuery ?? bearerToken(request.headers.authorization, scheme.bareToken === true);
-    return presented === undefined ? undefined : find(known, presented);
+    return presented === undefined ? undefined : (find(known, presented) ?? scheme.resolve?.(presented));
   };
 }
 

@@ -1,15 +1,26 @@
 import { collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import type { MetricRegistry, MetricSource } from '../lib/metric-source.js';
 import type { HealthState } from './health.js';
 import { RequestHistogram } from './request-histogram.js';
 
 /** One Prometheus registry a gateway (not prom-client's global one, so several gateways may live in a process). */
-export class Metrics {
+export class Metrics implements MetricRegistry {
   readonly registry = new Registry();
   readonly requests = new RequestHistogram();
 
   constructor() {
     collectDefaultMetrics({ register: this.registry });
-    this.registry.registerMetric(this.requests as unknown as Metric);
+    this.add(this.requests);
+  }
+
+  add(source: MetricSource): void {
+    const { name, help, type } = source;
+    // all that the registry asks of a metric
+    const metric = {
+      name,
+      get: async () => ({ name, help, type, aggregator: 'sum', values: source.collect() }),
+    };
+    this.registry.registerMetric(metric as unknown as Metric);
   }
 
   countInFlight(current: () => number): void {

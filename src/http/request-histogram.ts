@@ -1,65 +1,37 @@
-/** Upper bounds of the buckets in seconds. */
-const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+import { LatencyHistogram } from '../lib/latency-histogram.js';
+import type { MetricSample, MetricSource } from '../lib/metric-source.js';
 
 interface Series {
   readonly operation: string;
   readonly status: string;
-  /** Observations a bucket, not cumulated; the last one is beyond every bound. */
-  readonly counts: Float64Array;
-  sum: number;
+  readonly histogram: LatencyHistogram;
 }
 
-interface Sample {
-  readonly metricName: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-}
-
-/**
- * A histogram by operation and status whose observation costs two map look-ups and a short search: prom-client's own
- * sorts and joins the labels on each, which took a seventh of a small request. The registry asks only for `get`.
- */
-export class RequestHistogram {
+/** A latency histogram by operation and status whose observation costs two map look-ups beside. */
+export class RequestHistogram implements MetricSource {
   readonly name = 'portico_http_request_duration_seconds';
-  private readonly help = 'Time from the request head to the end of the reply.';
+  readonly help = 'Time from the request head to the end of the reply.';
+  readonly type = 'histogram';
   private readonly series = new Map<string, Map<number, Series>>();
 
   observe(operation: string, status: number, seconds: number): void {
     const series = this.series.get(operation)?.get(status) ?? this.add(operation, status);
-    let bucket = 0;
-    while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] as number)) bucket += 1;
-    series.counts[bucket] = (series.counts[bucket] as number) + 1;
-    series.sum += seconds;
+    series.histogram.observe(seconds);
   }
 
-  /** What prom-client's registry prints at a scrape. */
-  async get(): Promise<object> {
-    const values = [...this.series.values()].flatMap((byStatus) => [...byStatus.values()].flatMap(samplesOf));
-    return { name: this.name, help: this.help, type: 'histogram', aggregator: 'sum', values };
+  collect(): MetricSample[] {
+    return [...this.series.values()].flatMap((byStatus) =>
+      [...byStatus.values()].flatMap(({ operation, status, histogram }) =>
+        histogram.samples(this.name, { operation, status }),
+      ),
+    );
   }
 
   private add(operation: string, status: number): Series {
-    const series = { operation, status: String(status), counts: new Float64Array(BOUNDS.length + 1), sum: 0 };
+    const series = { operation, status: String(status), histogram: new LatencyHistogram() };
     const byStatus = this.series.get(operation) ?? new Map<number, Series>();
     byStatus.set(status, series);
     this.series.set(operation, byStatus);
     return series;
   }
-}
-
-function samplesOf({ operation, status, counts, sum }: Series): Sample[] {
-  const labels = { operation, status };
-  const samples: Sample[] = [];
-  let total = 0;
-  counts.forEach((count, i) => {
-    total += count;
-    samples.push({
-      metricName: 'portico_http_request_duration_seconds_bucket',
-      labels: { le: BOUNDS[i] ?? '+Inf', ...labels },
-      value: total,
-    });
-  });
-  samples.push({ metricName: 'portico_http_request_duration_seconds_sum', labels, value: sum });
-  samples.push({ metricName: 'portico_http_request_duration_seconds_count', labels, value: total });
-  return samples;
 }

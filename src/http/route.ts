@@ -18,6 +18,8 @@ export type AuthScheme =
   | {
       readonly kind: 'bearer';
       readonly credentials: readonly { readonly token: string; readonly principal: Principal }[];
+      /** Whose token it is that is none of `credentials`: for tokens that prove themselves, such as sealed ones. */
+      readonly resolve?: (token: string) => Principal | undefined;
       /** Query parameter that may carry the token instead of the header, and then wins. */
       readonly queryKey?: string;
       /** The header may hold the token without the word `Bearer`. */
@@ -47,6 +49,8 @@ export interface RouteContext {
   /** Aborts when the gateway begins to stop: what only waits for something to happen answers with what it has. */
   readonly stopping: AbortSignal;
   readonly log: Logger;
+  /** Gives the request another deadline, in ms from now. */
+  limitTo(timeoutMs: number): void;
   /**
    * Calls `listener` once when the exchange is over: `true` when the handler's own reply went out completely, `false`
    * when the client left, an error was sent instead, or the reply had no body (HEAD).

@@ -44,13 +44,17 @@ function isDecodable({ username, password, pathname }: URL): boolean {
  * A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own.
  * @param path what may follow the host
  */
-export const backendUrl = (protocols: readonly string[], env: string, path?: RegExp) =>
+export const backendUrl = (
+  protocols: readonly string[],
+  env: string,
+  path: (url: URL) => boolean = () => true,
+) =>
   z
     .string()
     .refine((text) => !URL.canParse(text) || isDecodable(new URL(text)), {
       error: 'expected a percent sign in it to be written as %25',
     })
-    .refine((text) => path === undefined || !URL.canParse(text) || path.test(new URL(text).pathname), {
+    .refine((text) => !URL.canParse(text) || path(new URL(text)), {
       error: 'expected nothing but the number of a database behind the host',
     })
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {

@@ -3,6 +3,7 @@ import type { Mount, ServiceInstance } from '../http/instance.js';
 import type { ErrorFormat, RouteDescription } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
+import type { MetricRegistry } from '../lib/metric-source.js';
 
 export type { Backend, Mount, ServiceInstance } from '../http/instance.js';
 
@@ -10,6 +11,7 @@ export type { Backend, Mount, ServiceInstance } from '../http/instance.js';
 export interface ServiceRuntime {
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
+  readonly metrics: MetricRegistry;
   readonly now: () => number;
 }
 

@@ -70,7 +70,7 @@ it('has no import circle', () => {
 
 it('imports each driver as a value in one file only', () => {
   const homes: Readonly<Record<string, RegExp>> = {
-    ioredis: /^services\/kv\/client\.ts$/,
+    ioredis: /^services\/kv\/connection\.ts$/,
     pgvector: /^services\/vector\/client\.ts$/,
     amqplib: /^services\/queue\/client\.ts$/,
     pg: /^lib\/postgres\.ts$/,

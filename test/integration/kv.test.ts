@@ -254,7 +254,6 @@ describe('commands that are refused', () => {
     'HELLO 3',
     'RESET',
     'BLPOP x 0',
-    'XREAD BLOCK 0 STREAMS x $',
     'WAIT 1 0',
     'SHUTDOWN NOSAVE',
     'DEBUG SLEEP 1',

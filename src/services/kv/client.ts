@@ -1,54 +1,70 @@
-import { Redis } from 'ioredis';
-import { HttpError } from '../../http/errors.js';
+import type { Principal, RouteContext } from '../../http/route.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
+import { AclTokens } from './acl-tokens.js';
+import { AclUsers, type Credentials } from './acl-users.js';
+import { BlockingConnections } from './blocking-connections.js';
 import { readCommandTable } from './command-table.js';
-import { CommandRules } from './commands.js';
-import { notConnected } from './errors.js';
-import { RespError, type RespValue } from './resp-decoder.js';
-import { encodeCommand, encodeCommands, type Payload } from './resp-encoder.js';
-import { Wire } from './wire.js';
+import { CommandTallies } from './command-tallies.js';
+import { CommandRules, type Lane, type Row } from './commands.js';
+import type { Endpoint } from './connection.js';
+import type { Emulations } from './emulations/emulation.js';
+import type { RespValue } from './resp-decoder.js';
+import { AclPrincipal, type RestTokens } from './rest-tokens.js';
+import { type Finish, SessionRunner } from './runner.js';
+import { Session, type SessionOptions } from './session.js';
+import type { WireObserver } from './wire.js';
 
 export interface KvClientOptions {
-  /** `redis://` or `rediss://` with user, password and database number. */
-  readonly url: string;
+  readonly endpoint: Endpoint;
   readonly connectTimeoutMs: number;
-  /** Silence of Redis, while replies are due, after which the connection is given up. */
-  readonly stallMs: number;
+  /** Deadline of a request, and the silence of Redis after which a connection is given up, in ms. */
+  readonly timeoutMs: number;
   /** Bytes of replies that one request may get. */
   readonly replyLimit: number;
+  readonly blockingLimit: number;
+  /** How long a request may wait in Redis, in ms. */
+  readonly longestBlockMs: number;
+  readonly aclUserLimit: number;
+  /** Upper-case names of commands that the configuration refuses. */
+  readonly denied: ReadonlySet<string>;
+  readonly tokens: RestTokens;
+  readonly emulations: Emulations;
+  readonly observer: WireObserver;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
 
-/** Longest pause between two attempts to connect, in ms. */
-const LONGEST_PAUSE_MS = 500;
+/** Names that Portico answers in its own way, at least for some arguments, beside those that are emulated. */
+const SPECIAL = ['ACL', 'XREAD', 'XREADGROUP'];
 
-/**
- * One Redis database behind one connection that all requests share. ioredis finds, opens and re-opens the connection
- * (TLS, login, database, wait for a loading server); commands and replies then pass over the socket itself by
- * `Wire`: ioredis makes a promise, a command object and several closures a command, and resends what may have run.
- */
+/** The default tokens are derived from the database's password: so often it is checked to be that still, in ms. */
+const RECHECK_MS = 1_000;
+
+/** One Redis database: its shared connections, those of ACL users and those for blocking commands. */
 export class KvClient {
-  private readonly redis: Redis;
-  private wire: Wire | undefined;
-  private commandRules = new CommandRules(new Map());
-  private lastError: Error | undefined;
+  readonly tallies = new CommandTallies();
+  readonly aclTokens: AclTokens;
+  private readonly sessions: Readonly<Record<Lane, Session>>;
+  private readonly shared: SessionRunner;
+  private readonly users: AclUsers;
+  private readonly blocking: BlockingConnections;
+  private commandRules: CommandRules;
 
-  constructor(private readonly options: KvClientOptions) {
-    this.redis = new Redis({
-      ...connectionOf(options.url),
-      protocol: 2,
-      connectTimeout: options.connectTimeoutMs,
-      connectionName: 'portico',
-      enableOfflineQueue: false,
-      maxRetriesPerRequest: 0,
-      retryStrategy: (attempts) => Math.min(attempts * 50, LONGEST_PAUSE_MS),
-    });
-    this.redis.on('error', (error: Error) => this.failed(error));
-    this.redis.on('connect', () => this.limitLogin());
-    this.redis.on('ready', () => this.takeOver());
-    options.lifecycle.onStop('kv: Redis connection', () => this.redis.disconnect());
+  constructor(readonly options: KvClientOptions) {
+    const { lifecycle, aclUserLimit: limit, blockingLimit } = options;
+    this.commandRules = this.rulesOf(undefined);
+    this.sessions = {
+      main: this.openSession({ greeting: [['COMMAND']], onOpen: ([table]) => this.opened(table) }),
+      bulk: this.openSession(),
+      scripts: this.openSession(),
+    };
+    lifecycle.onStop('kv: shared connections', () => this.close());
+    this.shared = new SessionRunner(this.sessions);
+    this.users = new AclUsers({ open: (user) => this.openSession({}, user), limit, lifecycle });
+    this.blocking = new BlockingConnections({ limit: blockingLimit, lifecycle });
+    this.aclTokens = new AclTokens(this.users, options.tokens);
+    this.recheckPassword();
   }
 
   /** Which commands may run; without the server's own table until the first connection. */
@@ -56,94 +72,98 @@ export class KvClient {
     return this.commandRules;
   }
 
+  /** Sends rows in the name of `principal`; `finish` gets one reply each. @throws HttpError as `Runner.run`; `unauthorized` */
+  run<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    if (principal instanceof AclPrincipal)
+      return this.users.use(principal, (runner) => runner.run(rows, finish));
+    return this.shared.run(rows, finish);
+  }
+
+  /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
+  transaction<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    if (principal instanceof AclPrincipal)
+      return this.users.use(principal, (runner) => runner.transaction(rows, finish));
+    return this.shared.transaction(rows, finish);
+  }
+
   /**
-   * Sends commands and resolves to what `finish` makes of their replies, one each and in order.
-   * @throws HttpError at once while Redis is away; see `Wire.submit`
+   * Sends rows that may wait in Redis for `blockMs`, on a connection of their own that ends with the request.
+   * @throws HttpError as `run`
    */
-  run<T>(payload: Payload, expected: number, finish: (replies: RespValue[]) => T): Promise<T> {
-    if (this.wire === undefined) return Promise.reject(notConnected(this.lastError));
-    return this.wire.submit(payload, expected, finish);
+  async wait<T>(context: RouteContext, rows: readonly Row[], blockMs: number, finish: Finish<T>): Promise<T> {
+    const { principal, signal } = context;
+    const { timeoutMs } = this.options;
+    const user = principal instanceof AclPrincipal ? principal : undefined;
+    context.limitTo(blockMs + timeoutMs);
+    // whose password is no longer valid is told so
+    if (user !== undefined) await this.users.use(user, () => Promise.resolve());
+    const open = () => this.openSession({ stallMs: this.options.longestBlockMs + timeoutMs }, user);
+    return this.blocking.run(rows, user?.key ?? '', open, signal, finish);
+  }
+
+  /** Sends commands of Portico's own. @throws HttpError as `Runner.run` */
+  readonly send: Session['run'] = (payload, expected, finish) =>
+    this.sessions.main.run(payload, expected, finish);
+
+  /** Requests that wait in Redis. */
+  get waiting(): number {
+    return this.blocking.waiting;
+  }
+
+  /** Requests whose replies are due on the shared connections. */
+  get pending(): number {
+    return Object.values(this.sessions).reduce((sum, session) => sum + session.pending, 0);
   }
 
   /** Asks Redis for a sign of life. @throws HttpError with a reason fit to be shown */
   check(): Promise<void> {
-    if (this.wire === undefined)
-      return Promise.reject(new HttpError('backend_unavailable', `not connected${this.reason()}`));
-    return this.run(encodeCommand(['PING']), 1, ([reply]) => {
-      if (reply instanceof RespError) throw new HttpError('backend_unavailable', classWord(reply.text));
+    return this.sessions.main.check();
+  }
+
+  private openSession(more: Partial<SessionOptions> = {}, user?: Credentials): Session {
+    const { endpoint, connectTimeoutMs, timeoutMs, replyLimit, observer, log } = this.options;
+    const login = user === undefined ? {} : { username: user.name, password: user.password };
+    return new Session({
+      endpoint: { ...endpoint, ...login },
+      connectTimeoutMs,
+      stallMs: timeoutMs,
+      replyLimit,
+      observer,
+      log,
+      ...more,
     });
   }
 
-  /** ioredis waits without end for the answers to its login: a peer that accepted and fell silent would be kept for ever. */
-  private limitLogin(): void {
-    const socket = this.redis.stream;
-    const { connectTimeoutMs } = this.options;
-    socket.setTimeout(connectTimeoutMs, () =>
-      socket.destroy(new Error(`no answer from Redis for ${connectTimeoutMs} ms`)),
-    );
-  }
-
-  /** From here on ioredis only watches the socket for its end. */
-  private takeOver(): void {
-    const socket = this.redis.stream;
-    socket.setTimeout(0);
-    socket.removeAllListeners('data');
-    const wire = new Wire(socket, this.options.stallMs, this.options.replyLimit);
-    socket.once('close', () => {
-      if (this.wire === wire) this.wire = undefined;
-    });
-    const { db } = connectionOf(this.options.url);
-    // ioredis goes on in database 0 when Redis refuses the one that was asked for
-    const payload = encodeCommands([...(db > 0 ? [['SELECT', String(db)]] : []), ['COMMAND']]);
-    wire
-      .submit(payload, db > 0 ? 2 : 1, (replies) => {
-        const refusal = db > 0 ? replies[0] : undefined;
-        if (refusal instanceof RespError) socket.destroy(new Error(refusal.text));
-        else this.opened(wire, replies.at(-1));
-      })
-      .catch(this.failed);
-  }
-
-  private opened(wire: Wire, commands: RespValue | undefined): void {
-    const table = readCommandTable(commands);
-    if (table.size === 0)
+  private opened(commands: RespValue): void {
+    const rules = this.rulesOf(commands);
+    if (rules.size === 0)
       this.options.log.warn('Redis does not tell its commands (COMMAND): the read-only token can run none');
-    this.commandRules = new CommandRules(table);
-    this.wire = wire;
-    this.lastError = undefined;
-    this.options.log.info({ commands: table.size }, 'connected to Redis');
+    this.commandRules = rules;
+    this.options.log.info({ commands: rules.size }, 'connected to Redis');
   }
 
-  private readonly failed = (error: Error): void => {
-    // one line for each kind of failure, not one for each of the attempts that meet it
-    if (error.message !== this.lastError?.message)
-      this.options.log.warn({ err: error }, 'no connection to Redis');
-    this.lastError = error;
-  };
-
-  /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of the last failure. */
-  private reason(): string {
-    if (this.lastError === undefined) return '';
-    const { code } = this.lastError as NodeJS.ErrnoException;
-    return ` (${code ?? classWord(this.lastError.message)})`;
+  private rulesOf(commands: RespValue): CommandRules {
+    return new CommandRules({
+      table: readCommandTable(commands),
+      tallies: this.tallies,
+      special: new Set([...SPECIAL, ...this.options.emulations.names]),
+      denied: this.options.denied,
+    });
   }
-}
 
-/** The class word of an error reply: the rest may quote what was sent. */
-function classWord(text: string): string {
-  return /^[A-Z]+(?= )/.exec(text)?.[0] ?? 'error';
-}
+  /** Redis keeps connections logged in whose password was changed. */
+  private recheckPassword(): void {
+    const { username, password } = this.options.endpoint;
+    if (password === undefined) return;
+    const login = username === undefined ? [password] : [username, password];
+    const timer = setInterval(() => {
+      for (const session of Object.values(this.sessions)) session.login(login);
+    }, RECHECK_MS);
+    timer.unref();
+    this.options.lifecycle.onStop('kv: password check', () => clearInterval(timer));
+  }
 
-/** A URL as ioredis' options. Its own reading of URLs would let query parameters change any option. */
-function connectionOf(text: string) {
-  const url = new URL(text);
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  return {
-    host: host === '' ? '127.0.0.1' : host,
-    port: url.port === '' ? 6379 : Number(url.port),
-    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
-    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
-    db: Number(url.pathname.slice(1)),
-    ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
-  };
+  private close(): void {
+    for (const session of Object.values(this.sessions)) session.close();
+  }
 }

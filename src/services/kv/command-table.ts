@@ -1,4 +1,4 @@
-import type { RespValue } from './resp-decoder.js';
+import { RespStatus, type RespValue } from './resp-decoder.js';
 
 /** What the server says of a command (or of one subcommand) by `COMMAND`. */
 export interface CommandFacts {
@@ -43,5 +43,6 @@ function words(value: RespValue | undefined): ReadonlySet<string> {
 }
 
 function text(value: RespValue | undefined): string {
+  if (value instanceof RespStatus) return value.bytes.toString('latin1');
   return value instanceof Buffer ? value.toString('latin1') : '';
 }

@@ -1,4 +1,5 @@
 import type { CommandFacts, CommandTable } from './command-table.js';
+import type { CommandTallies, Tally } from './command-tallies.js';
 import { keyword } from './keyword.js';
 import { type Inspect, refusalOf } from './refusals.js';
 import type { Command } from './resp-encoder.js';
@@ -6,10 +7,39 @@ import type { Command } from './resp-encoder.js';
 /** What a request's token may do. */
 export type Access = 'full' | 'read';
 
-interface Rule {
+/**
+ * Connections of a database by what they carry: commands with short replies, reads whose replies may be huge, and
+ * scripts. A huge reply or a slow script holds up its own kind only.
+ */
+export type Lane = 'main' | 'bulk' | 'scripts';
+
+const LANES: readonly Lane[] = ['main', 'bulk', 'scripts'];
+
+/** The lane for commands that must stay in order: that of the slowest among them. */
+export function laneOfRows(rows: readonly Row[]): Lane {
+  let slowest = 0;
+  for (const { rule } of rows) slowest = Math.max(slowest, LANES.indexOf(rule.lane));
+  return LANES[slowest] as Lane;
+}
+
+/** What Portico knows of a command name. */
+export interface Rule {
+  /** In upper case. */
   readonly name: string;
   readonly inspect: Inspect | undefined;
   readonly facts: CommandFacts | undefined;
+  readonly lane: Lane;
+  /** It changes nothing, by the server's word. */
+  readonly reads: boolean;
+  /** Sent as it is and answered by its one reply; else see `special-rows.ts`. */
+  readonly plain: boolean;
+  readonly tally: Tally;
+}
+
+/** A command that may be sent. */
+export interface Row {
+  readonly command: Command;
+  readonly rule: Rule;
 }
 
 /** A name longer than that is no command of any server; Redis may say so itself. */
@@ -24,17 +54,31 @@ const ALSO_READABLE = new Set(['PING', 'ECHO', 'TIME']);
 /** In @read and not in @dangerous, but they walk the whole keyspace. */
 const NEVER_READABLE = new Set(['SCAN', 'KEYS', 'RANDOMKEY']);
 
+export interface CommandRulesOptions {
+  readonly table: CommandTable;
+  readonly tallies: CommandTallies;
+  /** Upper-case names that Portico answers in its own way, at least for some arguments. */
+  readonly special: ReadonlySet<string>;
+  /** Upper-case names that the configuration refuses. */
+  readonly denied: ReadonlySet<string>;
+}
+
 /**
- * Which commands may be sent over the shared connection, and for whom. The decision comes from Portico's list and
- * from the server's own command table, so that commands of newer servers and of modules need no release.
+ * Which commands may be sent, and for whom. The decision comes from Portico's list and from the server's own command
+ * table, so that commands of newer servers and of modules need no release.
  */
 export class CommandRules {
   private readonly rules = new Map<string, Rule>();
 
-  constructor(private readonly table: CommandTable) {}
+  constructor(private readonly options: CommandRulesOptions) {}
 
-  /** The error text for a command that must not be sent, class word first; `undefined` when it may be. */
-  refusal(command: Command, access: Access): string | undefined {
+  /** Commands that the server has told. */
+  get size(): number {
+    return this.options.table.size;
+  }
+
+  /** The command with its rule, or the error text, class word first, of one that must not be sent. */
+  admit(command: Command, access: Access): Row | string {
     const first = command[0];
     if (first === undefined || first.length === 0) return 'ERR empty command';
     if (command.length > MOST_ARGUMENTS) return `ERR more than ${MOST_ARGUMENTS} arguments`;
@@ -42,22 +86,48 @@ export class CommandRules {
     if (first.includes('\0')) return 'ERR unknown command: its name holds a NUL';
     const rule = this.rule(typeof first === 'string' ? first : first.toString('latin1'));
     const reason = rule.inspect?.(command);
-    if (reason !== undefined) return `ERR Command '${rule.name}' is not available over HTTP: ${reason}`;
-    if (access === 'read' && !isReadable(rule, command))
+    if (reason !== undefined) {
+      rule.tally.refused += 1;
+      return `ERR Command '${rule.name}' is not available over HTTP: ${reason}`;
+    }
+    if (access === 'read' && !isReadable(rule, command)) {
+      rule.tally.refused += 1;
       return `NOPERM this user has no permissions to run the '${rule.name.toLowerCase()}' command`;
-    return undefined;
+    }
+    return { command, rule };
   }
 
   private rule(spelling: string): Rule {
     const known = this.rules.get(spelling);
     if (known !== undefined) return known;
-    if (spelling.length > LONGEST_NAME) return { name: 'unknown', inspect: undefined, facts: undefined };
+    if (spelling.length > LONGEST_NAME) return this.make('UNKNOWN', undefined);
     const name = spelling.toUpperCase();
-    const facts = this.table.get(name.toLowerCase());
-    const rule: Rule = { name, inspect: refusalOf(name, facts), facts };
+    const facts = this.options.table.get(name.toLowerCase());
+    const rule = this.make(name, facts);
     if (facts !== undefined && this.rules.size < KEPT_SPELLINGS) this.rules.set(spelling, rule);
     return rule;
   }
+
+  private make(name: string, facts: CommandFacts | undefined): Rule {
+    const { denied, special, tallies } = this.options;
+    return {
+      name,
+      inspect: denied.has(name) ? () => 'the configuration refuses it' : refusalOf(name, facts),
+      facts,
+      lane: laneOf(facts),
+      reads: facts?.flags.has('readonly') === true,
+      plain: !special.has(name),
+      tally: tallies.of(name, facts !== undefined),
+    };
+  }
+}
+
+/** Scripts are told from SCRIPT and FUNCTION, which must pass while one runs (SCRIPT KILL), by their keys. */
+function laneOf(facts: CommandFacts | undefined): Lane {
+  if (facts === undefined) return 'main';
+  const { flags, categories } = facts;
+  if (categories.has('@scripting') && flags.has('movablekeys')) return 'scripts';
+  return flags.has('readonly') && !flags.has('fast') ? 'bulk' : 'main';
 }
 
 function isReadable({ name, facts }: Rule, command: Command): boolean {

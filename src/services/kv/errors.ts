@@ -12,7 +12,9 @@ function errorText(error: HttpError): string {
     case 'unauthorized':
       return 'WRONGPASS invalid or missing auth token';
     case 'payload_too_large':
-      return `ERR max request size exceeded. ${error.message}`;
+      return error.message.startsWith('max request size')
+        ? `ERR ${error.message}`
+        : `ERR max request size exceeded. ${error.message}`;
     case 'timeout':
       return 'ERR Redis did not answer in time: whether the command ran is unknown';
     default:

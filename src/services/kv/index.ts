@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { type AuthScheme, bindRoutes } from '../../http/route.js';
+import { bindRoutes } from '../../http/route.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
 import { KvClient } from './client.js';
+import { DailyQuota } from './daily-quota.js';
+import { databaseTokens, passwordOf } from './database-tokens.js';
+import { createEmulations } from './emulations/emulations.js';
+import { endpointOf } from './endpoint.js';
 import { formatError } from './errors.js';
+import { KvMetrics } from './kv-metrics.js';
 import { TOKEN_PARAMETER } from './path-arguments.js';
 import { kvRoutes } from './routes.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
@@ -16,38 +21,59 @@ export const kv: Service<KvSettings> = {
   routes: kvRoutes,
   formatError,
   error: z.object({ error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.') }),
-  secrets: ({ databases }) =>
-    databases.flatMap(({ token, readOnlyToken }, i) => [
-      { key: `kv.databases[${i}].token`, value: token },
-      // there need not be a read-only token; where there is one it must be strong too
-      ...(readOnlyToken === null ? [] : [{ key: `kv.databases[${i}].readOnlyToken`, value: readOnlyToken }]),
-    ]),
+  secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
   backends: ({ databases }) => [{ name: 'redis', given: databases.every(({ url }) => url !== null) }],
   mounts: ({ databases }) => databases.map(mountOf),
   open: ({ databases }, runtime) => {
     const nextSyncToken = syncTokens(randomBytes(8).toString('hex'));
-    return databases.map((database) => openDatabase(database, runtime, nextSyncToken));
+    const metrics = new KvMetrics(runtime.metrics);
+    return databases.map((database) => openDatabase(database, runtime, metrics, nextSyncToken));
   },
 };
 
+function secretsOf({ url, token, readOnlyToken }: DatabaseSettings, key: string) {
+  // what a token is derived from must be as strong as the token
+  const standard = token ?? passwordOf(url);
+  return [
+    {
+      key: token === null && standard !== undefined ? `${key}.url` : `${key}.token`,
+      value: standard ?? null,
+    },
+    ...(readOnlyToken === null ? [] : [{ key: `${key}.readOnlyToken`, value: readOnlyToken }]),
+  ];
+}
+
 function openDatabase(
   database: DatabaseSettings,
-  { log, lifecycle }: ServiceRuntime,
+  { log, lifecycle, now }: ServiceRuntime,
+  metrics: KvMetrics,
   nextSyncToken: () => string,
 ): ServiceInstance {
-  const { name, url, bodyLimit, replyLimit, timeoutMs, connectTimeoutMs } = database;
+  const { name, url, bodyLimit, commandLimit, pipelineLimit, dailyRequestLimit, timeoutMs } = database;
   if (url === null) throw new Error(`kv database ${name} has no address`);
+  const { rest } = databaseTokens(database);
+  if (rest === undefined) throw new Error(`kv database ${name} has no token`);
   const client = new KvClient({
-    url,
-    connectTimeoutMs,
-    stallMs: timeoutMs,
-    replyLimit,
+    endpoint: endpointOf({ url, tls: database.tls }),
+    connectTimeoutMs: database.connectTimeoutMs,
+    timeoutMs,
+    replyLimit: database.replyLimit,
+    blockingLimit: database.blockingConnections,
+    longestBlockMs: database.longestBlockMs,
+    aclUserLimit: database.aclUsers,
+    denied: new Set(database.deniedCommands.map((command) => command.toUpperCase())),
+    tokens: rest,
+    emulations: createEmulations(),
+    observer: metrics.observer(name),
     log: log.child({ database: name }),
     lifecycle,
   });
+  metrics.watch(name, client);
+  const quota = new DailyQuota({ limit: dailyRequestLimit, send: client.send, now });
+  const limits = { command: commandLimit, pipeline: pipelineLimit };
   return {
     ...mountOf(database),
-    routes: bindRoutes(kvRoutes, { client, nextSyncToken }),
+    routes: bindRoutes(kvRoutes, { client, quota, limits, nextSyncToken }),
     formatError,
     bodyLimit,
     timeoutMs,
@@ -55,17 +81,26 @@ function openDatabase(
   };
 }
 
-function mountOf({ name, path, port, token, readOnlyToken }: DatabaseSettings): Mount {
-  const credentials: Extract<AuthScheme, { kind: 'bearer' }>['credentials'] = [
-    ...(token === null ? [] : [{ token, principal: { name: 'standard', access: 'full' } as const }]),
-    ...(readOnlyToken === null
-      ? []
-      : [{ token: readOnlyToken, principal: { name: 'read-only', access: 'read' } as const }]),
-  ];
+function mountOf(database: DatabaseSettings): Mount {
+  const { name, path, port, queryToken } = database;
+  const { standard, readOnly, rest } = databaseTokens(database);
   return {
     name,
     path,
     port,
-    auth: { kind: 'bearer', credentials, queryKey: TOKEN_PARAMETER, bareToken: true },
+    auth: {
+      kind: 'bearer',
+      credentials: [
+        ...(standard === undefined
+          ? []
+          : [{ token: standard, principal: { name: 'standard', access: 'full' } as const }]),
+        ...(readOnly === undefined
+          ? []
+          : [{ token: readOnly, principal: { name: 'read-only', access: 'read' } as const }]),
+      ],
+      ...(queryToken ? { queryKey: TOKEN_PARAMETER } : {}),
+      ...(rest === undefined ? {} : { resolve: (token: string) => rest.principalOf(token) }),
+      bareToken: true,
+    },
   };
 }

@@ -32,8 +32,9 @@ const REFUSED = new Map(
 );
 
 const INSPECTED: ReadonlyMap<string, Inspect> = new Map([
-  ['XREAD', refusedBlock],
-  ['XREADGROUP', refusedBlock],
+  // with BLOCK they get a connection of their own
+  ['XREAD', () => undefined],
+  ['XREADGROUP', () => undefined],
   ['CONFIG', refusedConfig],
   ['SCRIPT', refuseSubcommands('DEBUG')],
   ['ACL', refuseSubcommands('LOAD', 'SAVE')],
@@ -54,18 +55,6 @@ export function refusalOf(name: string, facts: CommandFacts | undefined): Inspec
   // PUBLISH has the flag pubsub too; only what cannot run in a script listens
   if (flags.has('pubsub') && flags.has('noscript'))
     return () => 'it subscribes the connection that all requests share';
-  return undefined;
-}
-
-/** BLOCK can only stand before STREAMS; after it come keys, which may have any name. */
-function refusedBlock(command: Command): string | undefined {
-  for (let i = 1; i < command.length; i++) {
-    const word = keyword(command, i);
-    if (word === 'STREAMS') return undefined;
-    // the group and the consumer of XREADGROUP may have any name too
-    if (word === 'GROUP') i += 2;
-    else if (word === 'BLOCK') return 'BLOCK blocks the connection that all requests share';
-  }
   return undefined;
 }
 

@@ -3,11 +3,19 @@ export class RespError {
   constructor(readonly text: string) {}
 }
 
+/** A status reply, such as `OK` or `QUEUED`. */
+export class RespStatus {
+  constructor(readonly bytes: Buffer) {}
+}
+
 /**
- * A RESP2 reply. Status and bulk strings are bytes, an integer is its digits (64 bits do not fit a JavaScript
- * number), nil is `null`.
+ * A RESP2 reply. Bulk strings are bytes, an integer is its digits (64 bits do not fit a JavaScript number), nil is
+ * `null`; the nil of an array (`*-1`) is `undefined`, which only the RESP2 output tells from it.
  */
-export type RespValue = Buffer | string | null | RespError | RespValue[];
+export type RespValue = Buffer | string | null | undefined | RespStatus | RespError | RespValue[];
+
+/** The reply of nearly every write; one object for all of them. */
+const OK = new RespStatus(Buffer.from('OK'));
 
 interface OpenArray {
   readonly items: RespValue[];
@@ -92,7 +100,7 @@ export class RespDecoder {
       case INTEGER:
         return bytes.toString('latin1', at + 1, lineEnd - 1);
       case STATUS:
-        return bytes.subarray(at + 1, lineEnd - 1);
+        return this.status(at + 1, lineEnd - 1);
       case ERROR:
         return new RespError(bytes.toString('utf8', at + 1, lineEnd - 1));
       case ARRAY:
@@ -111,8 +119,14 @@ export class RespDecoder {
     return this.bytes.subarray(from, end);
   }
 
-  private array(length: number): RespValue[] | null | typeof OPENED {
-    if (length < 0) return null;
+  private status(from: number, to: number): RespStatus {
+    const { bytes } = this;
+    if (to - from === 2 && bytes[from] === 79 && bytes[from + 1] === 75) return OK;
+    return new RespStatus(bytes.subarray(from, to));
+  }
+
+  private array(length: number): RespValue[] | undefined | typeof OPENED {
+    if (length < 0) return undefined;
     if (length === 0) return [];
     this.open.push({ items: [], missing: length });
     return OPENED;

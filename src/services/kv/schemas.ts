@@ -9,6 +9,28 @@ import {
   tcpPort,
 } from '../../lib/settings.js';
 
+/** What may follow the host: the number of a database; of a Unix socket its path. */
+function namesDatabase({ protocol, pathname, searchParams }: URL): boolean {
+  const number = protocol === 'unix:' ? (searchParams.get('db') ?? '') : pathname.replace(/^\//, '');
+  return /^\d{0,5}$/.test(number);
+}
+
+const file = (what: string) =>
+  z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
+
+const tls = z.strictObject({
+  ca: file("certificates of the authorities that are trusted beside the system's"),
+  cert: file("the gateway's own certificate, where the server asks for one"),
+  key: file('its key'),
+});
+
+const bytes = (byDefault: number) =>
+  z
+    .int()
+    .min(1_024)
+    .max(512 * 1024 * 1024)
+    .default(byDefault);
+
 const database = z.strictObject({
   name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
   path: basePath().default('/kv').describe('Base path of this database.'),
@@ -16,32 +38,70 @@ const database = z.strictObject({
     .nullable()
     .default(null)
     .describe("Own port where this database is served at / as well (the contract's direct database port)."),
-  url: backendUrl(['redis:', 'rediss:'], 'PORTICO_REDIS_URL', /^\/?\d{0,5}$/).describe(
-    'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS.',
+  url: backendUrl(['redis:', 'rediss:', 'unix:'], 'PORTICO_REDIS_URL', namesDatabase).describe(
+    'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS, unix://user:password@/path/of/socket?db=0.',
   ),
-  token: secret('PORTICO_KV_TOKEN').nullable().default(null).describe('Standard token: any command.'),
+  tls: tls.prefault({}).describe('Certificates for rediss://.'),
+  token: secret('PORTICO_KV_TOKEN')
+    .nullable()
+    .default(null)
+    .describe(
+      'Standard token: any command. null: derived from the password in url, so that a new password revokes it; `portico tokens` prints it.',
+    ),
   readOnlyToken: secret('PORTICO_KV_READONLY_TOKEN')
     .nullable()
     .default(null)
     .describe(
-      'Read Only token: commands that only read, without SCAN, KEYS and RANDOMKEY. null: there is none.',
+      'Read Only token: commands that only read, without SCAN, KEYS and RANDOMKEY. null: derived like the Standard token.',
     ),
-  bodyLimit: z
+  queryToken: z
+    .boolean()
+    .default(true)
+    .describe('Whether the query parameter _token may carry the token instead of the header.'),
+  deniedCommands: z
+    .array(z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected names of commands'))
+    .default([])
+    .describe('Commands that are refused beside those that never run over HTTP, such as FLUSHALL.'),
+  bodyLimit: bytes(32 * 1024 * 1024).describe('Largest request body in bytes (413).'),
+  commandLimit: bytes(32 * 1024 * 1024).describe(
+    'Bytes of one command, its name and arguments (413; in a pipeline an error entry; discards a transaction).',
+  ),
+  pipelineLimit: z
     .int()
-    .min(1_024)
-    .max(512 * 1024 * 1024)
-    .default(32 * 1024 * 1024)
-    .describe('Largest request body in bytes (413).'),
-  replyLimit: z
+    .min(1)
+    .max(1_000_000)
+    .default(100_000)
+    .describe('Commands of one pipeline or transaction (400).'),
+  replyLimit: bytes(128 * 1024 * 1024).describe(
+    'Bytes that all replies of Redis to one request may have; one beyond is an error entry.',
+  ),
+  dailyRequestLimit: z
     .int()
-    .min(1_024)
-    .max(512 * 1024 * 1024)
-    .default(128 * 1024 * 1024)
-    .describe('Bytes that all replies of Redis to one request may have; one beyond is an error entry.'),
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Commands a UTC day over all gateways (429), counted in the database under portico:requests:<day>. null: no limit.',
+    ),
   timeoutMs: milliseconds(10_000, 100).describe(
     'A request is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
   ),
   connectTimeoutMs: milliseconds(5_000, 100).describe('How long one attempt to connect to Redis may take.'),
+  blockingConnections: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(100)
+    .describe(
+      'Requests that may wait in Redis at once (XREAD BLOCK), each on a connection of its own (503).',
+    ),
+  longestBlockMs: milliseconds(60_000).describe('A longer wait than that ends by then, BLOCK 0 too.'),
+  aclUsers: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(100)
+    .describe('ACL users that may have a connection at once, made by their first request (503).'),
 });
 
 /** The section `kv` of the configuration. */

@@ -1,32 +1,14 @@
-import type { RawReply } from '../../http/route.js';
-import { type Encoding, errorJson, replyJson } from './reply.js';
 import { RespError, type RespValue } from './resp-decoder.js';
-import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
-
-/** Replies beside those of the rows: of MULTI and of EXEC. */
-export const TRANSACTION_FRAME = 2;
-
-/** MULTI, the rows and EXEC as one contiguous payload: nothing of another request can come between. */
-export function transactionPayload(rows: readonly Command[]): Payload {
-  return encodeCommands([['MULTI'], ...rows, ['EXEC']]);
-}
 
 /**
- * The answer to a transaction.
+ * What became of a transaction.
  * @param replies of MULTI, of each row (`QUEUED` or why it cannot be), of EXEC
- * @returns status and body: one entry a row, or a single error when the whole was discarded
+ * @returns one result a row, or the error of a transaction that was discarded
  */
-export function transactionReply(
-  replies: readonly RespValue[],
-  encoding: Encoding,
-): Pick<RawReply, 'status' | 'body'> {
+export function transactionResults(replies: readonly RespValue[]): RespValue[] | RespError {
   const results = replies.at(-1);
-  if (Array.isArray(results))
-    return { status: 200, body: `[${results.map((result) => replyJson(result, encoding)).join(',')}]` };
+  if (Array.isArray(results)) return results;
   // EXEC itself only says that there were errors; the first row's is the useful one
   const error = replies.find((reply) => reply instanceof RespError);
-  return {
-    status: 400,
-    body: errorJson(error?.text ?? 'EXECABORT Transaction discarded'),
-  };
+  return error instanceof RespError ? error : new RespError('EXECABORT Transaction discarded');
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { notConnected, outcomeUnknown, tooMuchUnsent } from './errors.js';
-import { RespDecoder, RespError, type RespValue } from './resp-decoder.js';
+import { RespDecoder, RespError, RespStatus, type RespValue } from './resp-decoder.js';
 import type { Argument, Payload } from './resp-encoder.js';
 
 /** Commands that were sent together and the replies that they get; a link of the queue. */
@@ -11,6 +11,12 @@ interface Flight {
   readonly land: (replies: RespValue[]) => void;
   readonly lose: (error: Error) => void;
   next: Flight | undefined;
+}
+
+/** Told of what passes over a wire. */
+export interface WireObserver {
+  /** @param seconds from a write to the reply to its first command; a sample, not every write */
+  roundTrip(seconds: number): void;
 }
 
 /** What may wait in this process because Redis does not read it, in bytes. */
@@ -29,6 +35,10 @@ export class Wire {
   private firstUnsent: Flight | undefined;
   private unsent: Payload[] = [];
   private closed = false;
+  private flights = 0;
+  /** The one whose round trip is being measured, and since when. */
+  private probe: Flight | undefined;
+  private probedAt = 0;
   private heard = false;
   private silentMs = 0;
   private readonly watch: NodeJS.Timeout;
@@ -41,6 +51,7 @@ export class Wire {
     private readonly socket: Socket,
     private readonly stallMs: number,
     private readonly replyLimit: number,
+    private readonly observer?: WireObserver,
   ) {
     const decoder = new RespDecoder((reply) => this.receive(reply));
     socket.on('data', (chunk: Buffer) => {
@@ -54,6 +65,16 @@ export class Wire {
     socket.once('close', () => this.close());
     this.watch = setInterval(() => this.checkProgress(), WATCH_MS);
     this.watch.unref();
+  }
+
+  /** Requests whose replies are due. */
+  get pending(): number {
+    return this.flights;
+  }
+
+  /** Ends the connection: what waits for a reply is told that its outcome is unknown. */
+  cut(reason: Error): void {
+    this.socket.destroy(reason);
   }
 
   /**
@@ -79,6 +100,7 @@ export class Wire {
     if (this.last === undefined) this.first = flight;
     else this.last.next = flight;
     this.last = flight;
+    this.flights += 1;
     if (this.firstUnsent === undefined) {
       this.firstUnsent = flight;
       setImmediate(() => this.flush());
@@ -90,6 +112,10 @@ export class Wire {
     if (this.closed) return;
     const payloads = this.unsent;
     this.unsent = [];
+    if (this.observer !== undefined && this.probe === undefined) {
+      this.probe = this.firstUnsent;
+      this.probedAt = performance.now();
+    }
     this.firstUnsent = undefined;
     let text = '';
     for (const payload of payloads) {
@@ -119,6 +145,11 @@ export class Wire {
     flight.replies.push(flight.size > this.replyLimit ? tooLarge(this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
     this.first = flight.next;
+    this.flights -= 1;
+    if (flight === this.probe) {
+      this.probe = undefined;
+      this.observer?.roundTrip((performance.now() - this.probedAt) / 1_000);
+    }
     // one old flight that still pointed at the next would keep all that follow from being collected while young
     flight.next = undefined;
     if (this.first === undefined) this.last = undefined;
@@ -142,6 +173,7 @@ export class Wire {
       if (flight === this.firstUnsent) error = unsent;
       flight.lose(error);
     }
+    this.flights = 0;
     this.first = undefined;
     this.last = undefined;
     this.firstUnsent = undefined;
@@ -151,7 +183,8 @@ export class Wire {
 
 /** Bytes of the strings in a reply, and some for each item of an array. */
 function sizeOf(reply: RespValue): number {
-  if (reply === null || reply instanceof RespError) return 0;
+  if (reply === null || reply === undefined || reply instanceof RespError) return 0;
+  if (reply instanceof RespStatus) return reply.bytes.length;
   if (!Array.isArray(reply)) return reply.length;
   let size = 16 * reply.length;
   for (const item of reply) size += sizeOf(item);

@@ -1,16 +1,21 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
+import { listAnswer, singleAnswer } from '../../../src/services/kv/answer-format.js';
 import { formatError } from '../../../src/services/kv/errors.js';
 import { replyJson } from '../../../src/services/kv/reply.js';
-import { RespError } from '../../../src/services/kv/resp-decoder.js';
-import { transactionReply } from '../../../src/services/kv/transaction.js';
+import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp-decoder.js';
+import { transactionResults } from '../../../src/services/kv/transaction.js';
 
 const text = (word: string) => Buffer.from(word);
+const status = (word: string) => new RespStatus(Buffer.from(word));
 
 test.each([
   [null, '{"result":null}', '{"result":null}'],
   ['9223372036854775807', '{"result":9223372036854775807}', '{"result":9223372036854775807}'],
   [text('OK'), '{"result":"OK"}', '{"result":"OK"}'],
+  [status('OK'), '{"result":"OK"}', '{"result":"OK"}'],
+  [status('PONG'), '{"result":"PONG"}', '{"result":"UE9ORw=="}'],
+  [undefined, '{"result":null}', '{"result":null}'],
   [text('PONG'), '{"result":"PONG"}', '{"result":"UE9ORw=="}'],
   [text(''), '{"result":""}', '{"result":""}'],
   [text('a"\n\\é'), '{"result":"a\\"\\n\\\\é"}', '{"result":"YSIKXMOp"}'],
@@ -38,19 +43,32 @@ test('any bytes come back from base64', () => {
 });
 
 describe('transactions', () => {
-  test('one entry a row, failures in place', () => {
-    const replies = [text('OK'), text('QUEUED'), text('QUEUED'), ['1', new RespError('WRONGTYPE no')]];
-    expect(transactionReply(replies, 'utf8')).toEqual({
-      status: 200,
-      body: '[{"result":1},{"error":"WRONGTYPE no"}]',
-    });
+  test('one result a row, failures in place', () => {
+    const results: RespValue[] = ['1', new RespError('WRONGTYPE no')];
+    const replies = [status('OK'), status('QUEUED'), status('QUEUED'), results];
+    expect(transactionResults(replies)).toEqual(results);
+    expect(listAnswer(results, 'utf8').body).toBe('[{"result":1},{"error":"WRONGTYPE no"}]');
   });
 
   test("a discarded one says the first row's error", () => {
-    const replies = [text('OK'), text('QUEUED'), new RespError('ERR arity'), new RespError('EXECABORT gone')];
-    expect(transactionReply(replies, 'utf8')).toEqual({ status: 400, body: '{"error":"ERR arity"}' });
-    expect(transactionReply([text('OK'), text('QUEUED'), null], 'utf8').status).toBe(400);
+    const replies = [
+      status('OK'),
+      status('QUEUED'),
+      new RespError('ERR arity'),
+      new RespError('EXECABORT gone'),
+    ];
+    expect(transactionResults(replies)).toEqual(new RespError('ERR arity'));
+    expect(transactionResults([status('OK'), status('QUEUED'), undefined])).toBeInstanceOf(RespError);
   });
+});
+
+test.each([
+  ['ERR no', 400],
+  ['BUSY a script runs', 503],
+  ['BUSYGROUP exists', 400],
+  ['LOADING data', 503],
+])('%s: status %d', (error, expected) => {
+  expect(singleAnswer(new RespError(error), 'utf8').status).toBe(expected);
 });
 
 test.each([

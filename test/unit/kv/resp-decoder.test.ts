@@ -1,13 +1,6 @@
 import fc from 'fast-check';
-import { RespDecoder, RespError, type RespValue } from '../../../src/services/kv/resp-decoder.js';
-
-function encode(value: RespValue): Buffer {
-  if (value === null) return Buffer.from('$-1\r\n');
-  if (typeof value === 'string') return Buffer.from(`:${value}\r\n`);
-  if (value instanceof RespError) return Buffer.from(`-${value.text}\r\n`);
-  if (Array.isArray(value)) return Buffer.concat([Buffer.from(`*${value.length}\r\n`), ...value.map(encode)]);
-  return Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from('\r\n')]);
-}
+import { RespDecoder, RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp-decoder.js';
+import { respBytes } from '../../../src/services/kv/resp-reply.js';
 
 function decodeInChunks(bytes: Buffer, sizes: readonly number[]): RespValue[] {
   const replies: RespValue[] = [];
@@ -23,6 +16,8 @@ function decodeInChunks(bytes: Buffer, sizes: readonly number[]): RespValue[] {
 
 const leaf: fc.Arbitrary<RespValue> = fc.oneof(
   fc.constant(null),
+  fc.constant(undefined),
+  fc.stringMatching(/^[A-Z]{1,8}$/).map((text) => new RespStatus(Buffer.from(text))),
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
   fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
   fc.stringMatching(/^[A-Z]{3} [a-z ]{0,20}$/).map((text) => new RespError(text)),
@@ -31,13 +26,13 @@ const value = fc.letrec<{ any: RespValue }>((tie) => ({
   any: fc.oneof({ maxDepth: 4 }, leaf, fc.array(tie('any'), { maxLength: 5 })),
 })).any;
 
-test('replies are the same however the stream is cut', () => {
+test('replies are the same however the stream is cut, and their bytes are those that came', () => {
   fc.assert(
     fc.property(
       fc.array(value, { maxLength: 6 }),
       fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 8 }),
       (values, sizes) => {
-        expect(decodeInChunks(Buffer.concat(values.map(encode)), sizes)).toEqual(values);
+        expect(decodeInChunks(respBytes(values), sizes)).toEqual(values);
       },
     ),
   );
@@ -45,12 +40,13 @@ test('replies are the same however the stream is cut', () => {
 
 test('status, nil array and empty array', () => {
   const replies = decodeInChunks(Buffer.from('+OK\r\n*-1\r\n*0\r\n$0\r\n\r\n'), [1_000]);
-  expect(replies).toEqual([Buffer.from('OK'), null, [], Buffer.alloc(0)]);
+  expect(replies).toEqual([new RespStatus(Buffer.from('OK')), undefined, [], Buffer.alloc(0)]);
+  expect(respBytes(replies).toString()).toBe('+OK\r\n*-1\r\n*0\r\n$0\r\n\r\n');
 });
 
 test('an array of 200,000 items in small chunks takes time in proportion', () => {
   const items = Array.from({ length: 200_000 }, (_, i) => `item ${i}`);
-  const bytes = encode(items.map((item) => Buffer.from(item)));
+  const bytes = respBytes([items.map((item) => Buffer.from(item))]);
   const startedAt = performance.now();
   const [reply] = decodeInChunks(bytes, [1_400]);
   // decoding the array anew at each of the 3,000 chunks would take minutes

@@ -1,0 +1,114 @@
+import { HttpError } from '../../http/errors.js';
+import { IdleRegistry } from '../../lib/idle-registry.js';
+import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import { notConnected } from './errors.js';
+import { RespError } from './resp-decoder.js';
+import { encodeCommand } from './resp-encoder.js';
+import type { AclPrincipal } from './rest-tokens.js';
+import { type Runner, SessionRunner } from './runner.js';
+import type { Session } from './session.js';
+
+export interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+export interface AclUsersOptions {
+  readonly open: (user: Credentials) => Session;
+  /** Users with a connection at the same time. */
+  readonly limit: number;
+  readonly lifecycle: ReleaseRegistry;
+  /** Monotonic milliseconds. */
+  readonly now?: () => number;
+}
+
+interface UserSession {
+  readonly session: Session;
+  readonly runner: Runner;
+  verifiedAt: number;
+  verifying: Promise<void> | undefined;
+}
+
+const IDLE_MS = 60_000;
+/**
+ * Redis keeps a connection logged in when its user's password is taken away, so the login is repeated, at most so often:
+ * the age at which a token may outlive its password, in ms.
+ */
+const VERIFIED_FOR_MS = 1_000;
+
+/** Connections logged in as users of Redis' access lists: one a user, while in use. */
+export class AclUsers {
+  private readonly users: IdleRegistry<UserSession>;
+  private readonly now: () => number;
+
+  constructor(private readonly options: AclUsersOptions) {
+    this.now = options.now ?? (() => performance.now());
+    this.users = new IdleRegistry({ idleMs: IDLE_MS, close: async ({ session }) => session.close() });
+    options.lifecycle.onStop('kv: connections of ACL users', () => this.users.closeAll());
+  }
+
+  /**
+   * Does `work` with a connection of the user.
+   * @throws HttpError `unauthorized` when user or password are no longer valid, `backend_unavailable`, `overloaded`
+   */
+  async use<T>(user: AclPrincipal, work: (runner: Runner) => Promise<T>): Promise<T> {
+    if (!this.users.has(user.key) && this.users.size >= this.options.limit)
+      throw new HttpError('overloaded', 'Too many ACL users have connections at once');
+    const hold = await this.users.hold(user.key, () => this.open(user));
+    try {
+      await this.verify(user, hold.value);
+      return await work(hold.value.runner);
+    } catch (error) {
+      if (error instanceof HttpError && error.code === 'unauthorized') await this.users.close(user.key);
+      throw error;
+    } finally {
+      hold.release();
+    }
+  }
+
+  /** Whether Redis lets this user in now. @throws HttpError `backend_unavailable` */
+  async isValid(user: Credentials): Promise<boolean> {
+    const session = this.options.open(user);
+    try {
+      await session.settled();
+      return isIn(session);
+    } finally {
+      session.close();
+    }
+  }
+
+  private async open(user: Credentials): Promise<UserSession> {
+    const session = this.options.open(user);
+    await session.settled();
+    if (!session.isOpen) {
+      session.close();
+      isIn(session);
+      throw new HttpError('unauthorized');
+    }
+    const runner = new SessionRunner({ main: session, bulk: session, scripts: session });
+    return { session, runner, verifiedAt: this.now(), verifying: undefined };
+  }
+
+  private verify(user: Credentials, entry: UserSession): Promise<void> {
+    if (entry.session.isOpen && this.now() - entry.verifiedAt < VERIFIED_FOR_MS) return Promise.resolve();
+    entry.verifying ??= this.login(user, entry).finally(() => {
+      entry.verifying = undefined;
+    });
+    return entry.verifying;
+  }
+
+  private async login({ name, password }: Credentials, entry: UserSession): Promise<void> {
+    await entry.session.settled();
+    if (!isIn(entry.session)) throw new HttpError('unauthorized');
+    const reply = await entry.session.run(encodeCommand(['AUTH', name, password]), 1, ([first]) => first);
+    if (reply instanceof RespError) throw new HttpError('unauthorized');
+    entry.verifiedAt = this.now();
+  }
+}
+
+/** False when Redis refused the login. @throws HttpError `backend_unavailable` when there is no connection for another reason */
+function isIn({ isOpen, failure }: Session): boolean {
+  if (isOpen) return true;
+  if (failure !== undefined && /^(WRONGPASS|NOAUTH) /.test(failure.message)) return false;
+  throw notConnected(failure);
+}

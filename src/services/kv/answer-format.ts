@@ -1,0 +1,54 @@
+import { HttpError } from '../../http/errors.js';
+import { contractHeader } from '../../http/headers.js';
+import type { RawReply, RawRequest } from '../../http/route.js';
+import { type Encoding, replyJson } from './reply.js';
+import { RespError, type RespValue } from './resp-decoder.js';
+import { respBytes } from './resp-reply.js';
+
+/** How a request wants its answer: JSON with strings in one of two encodings, or the bytes of RESP2. */
+export type AnswerFormat = Encoding | 'resp2';
+
+export type Answer = Pick<RawReply, 'status' | 'body' | 'contentType' | 'headers'>;
+
+/** @throws HttpError `invalid_request` for a format that does not exist, or base64 of RESP2 */
+export function formatOf({ headers }: RawRequest): AnswerFormat {
+  const wantsBase64 = contractHeader(headers, 'service-encoding')?.toLowerCase() === 'base64';
+  const format = contractHeader(headers, 'service-response-format')?.toLowerCase();
+  if (format === undefined || format === 'json') return wantsBase64 ? 'base64' : 'utf8';
+  if (format !== 'resp2')
+    throw new HttpError('invalid_request', 'ERR unknown response format: expected json or resp2');
+  if (wantsBase64) throw new HttpError('invalid_request', 'ERR the response format resp2 has no base64');
+  return 'resp2';
+}
+
+/** Redis cannot do it now: not the command is at fault, and nothing was executed. */
+const PASSING = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN) /;
+
+/** The answer to a single command. */
+export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {
+  const status = statusOf(reply);
+  const headers = status === 503 ? { 'Retry-After': '1' } : {};
+  return format === 'resp2'
+    ? { status, ...octets([reply]), headers }
+    : { status, body: replyJson(reply, format), headers };
+}
+
+function statusOf(reply: RespValue): number {
+  if (!(reply instanceof RespError)) return 200;
+  return PASSING.test(reply.text) ? 503 : 400;
+}
+
+/** One entry a command, errors at their position. */
+export function listAnswer(replies: readonly RespValue[], format: AnswerFormat): Answer {
+  if (format === 'resp2') return { status: 200, ...octets(replies) };
+  let text = '[';
+  for (let i = 0; i < replies.length; i++) {
+    if (i > 0) text += ',';
+    text += replyJson(replies[i], format);
+  }
+  return { status: 200, body: `${text}]` };
+}
+
+function octets(replies: readonly RespValue[]): Pick<RawReply, 'body' | 'contentType'> {
+  return { body: respBytes(replies), contentType: 'application/octet-stream' };
+}

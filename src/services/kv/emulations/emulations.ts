@@ -1,0 +1,5 @@
+import type { Emulations } from './emulation.js';
+
+export function createEmulations(): Emulations {
+  return { names: new Set(), emulationOf: () => undefined };
+}

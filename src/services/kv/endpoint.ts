@@ -1,0 +1,35 @@
+import { readFileSync } from 'node:fs';
+import type { Endpoint } from './connection.js';
+
+/** Parts of a database's settings that say where its servers are. */
+export interface EndpointSettings {
+  readonly url: string;
+  readonly tls: { readonly ca: string | null; readonly cert: string | null; readonly key: string | null };
+}
+
+/**
+ * A URL as an endpoint: `redis://user:password@host:port/db`, `rediss://` for TLS, `unix://user:password@/path?db=1`.
+ * @throws Error naming the file when a certificate cannot be read
+ */
+export function endpointOf({ url: text, tls }: EndpointSettings): Endpoint {
+  const url = new URL(text);
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const isSocket = url.protocol === 'unix:';
+  return {
+    host: host === '' ? '127.0.0.1' : host,
+    port: url.port === '' ? 6379 : Number(url.port),
+    ...(isSocket ? { path: decodeURIComponent(url.pathname) } : {}),
+    ...(url.username === '' ? {} : { username: decodeURIComponent(url.username) }),
+    ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
+    db: Number((isSocket ? url.searchParams.get('db') : url.pathname.slice(1)) ?? 0),
+    ...(url.protocol === 'rediss:' ? { tls: tlsOptions(tls) } : {}),
+  };
+}
+
+function tlsOptions({ ca, cert, key }: EndpointSettings['tls']) {
+  return {
+    ...(ca === null ? {} : { ca: readFileSync(ca) }),
+    ...(cert === null ? {} : { cert: readFileSync(cert) }),
+    ...(key === null ? {} : { key: readFileSync(key) }),
+  };
+}

@@ -1,0 +1,149 @@
+import { HttpError } from '../../http/errors.js';
+import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../http/route.js';
+import { type Answer, formatOf, listAnswer, singleAnswer } from './answer-format.js';
+import { answerRows, answerTransaction } from './answer-rows.js';
+import type { KvClient } from './client.js';
+import type { Row } from './commands.js';
+import type { DailyQuota } from './daily-quota.js';
+import { commandOfJson, commandsOfJson } from './json-arguments.js';
+import { commandOfPath } from './path-arguments.js';
+import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
+import { RespError, type RespValue } from './resp-decoder.js';
+import type { Command } from './resp-encoder.js';
+import { transactionResults } from './transaction.js';
+
+export interface KvDeps {
+  readonly client: KvClient;
+  readonly quota: DailyQuota;
+  readonly limits: RequestLimits;
+  readonly nextSyncToken: () => string;
+}
+
+type Handle = RawRoute<KvDeps>['handle'];
+
+/** POST: the body is the command. */
+export const handleCommand: Handle = (request, context, deps) =>
+  runCommand(commandOfJson(request.body), request, context, deps);
+
+/** The command is in the path; POST and PUT append their body to it. */
+export const handlePath: Handle = (request, context, deps) => {
+  if (request.target.startsWith('//') && request.method === 'POST') {
+    const endpoint = doubledSlash(request.target);
+    if (endpoint !== undefined) return endpoint(request, context, deps);
+  }
+  if (request.body.length > 0 && request.method === 'GET')
+    throw new HttpError('invalid_request', 'ERR a body needs the method POST or PUT');
+  return runCommand(commandOfPath(request.target, request.body), request, context, deps);
+};
+
+/** Clients that join a base URL which ends in a slash ask for `//pipeline`. */
+function doubledSlash(target: string): Handle | undefined {
+  const match = /^\/\/(pipeline|multi-exec)?\/?(?:\?|$)/.exec(target);
+  if (match === null) return undefined;
+  if (match[1] === undefined) return handleCommand;
+  return match[1] === 'pipeline' ? handlePipeline : handleTransaction;
+}
+
+function runCommand(
+  command: Command,
+  request: RawRequest,
+  context: RouteContext,
+  { client, quota, limits, nextSyncToken }: KvDeps,
+): Promise<RawReply> {
+  const format = formatOf(request);
+  const tooLarge = tooLargeCommand(command, limits);
+  if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
+  const row = client.rules.admit(command, context.principal.access);
+  if (typeof row === 'string') throw new HttpError('invalid_request', row);
+  if (!quota.grantAll(1)) throw overQuota(quota);
+  const finish = (replies: RespValue[]) => {
+    tally([row], replies);
+    return reply(singleAnswer(replies[0], format), nextSyncToken);
+  };
+  if (row.rule.plain) return client.run(context.principal, [row], finish);
+  return answerRows([row], client, context).then(finish);
+}
+
+/** Rows that are refused get their error in place; the others run, in order and in one write. */
+export const handlePipeline: Handle = (request, context, { client, quota, limits, nextSyncToken }) => {
+  const format = formatOf(request);
+  const commands = commandsOfJson(request.body);
+  refuseTooLong(commands, limits);
+  const { access } = context.principal;
+  let plain = true;
+  const rows = commands.map((command) => {
+    const refusal = tooLargeCommand(command, limits);
+    const row = refusal === undefined ? client.rules.admit(command, access) : `ERR ${refusal}`;
+    if (typeof row !== 'string' && row.rule.plain) return row;
+    plain = false;
+    return typeof row === 'string' ? new RespError(row) : row;
+  });
+  if (!limitToQuota(rows, quota)) plain = false;
+  const finish = (replies: RespValue[]) => {
+    tally(rows, replies);
+    return reply(listAnswer(replies, format), nextSyncToken);
+  };
+  if (plain) return client.run(context.principal, rows as Row[], finish);
+  return answerRows(rows, client, context).then(finish);
+};
+
+/** All rows are checked before the first byte is sent: one refused row discards the whole. */
+export const handleTransaction: Handle = (request, context, { client, quota, limits, nextSyncToken }) => {
+  const format = formatOf(request);
+  const commands = commandsOfJson(request.body);
+  refuseTooLong(commands, limits);
+  const rows = commands.map((command) => {
+    const tooLarge = tooLargeCommand(command, limits);
+    if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
+    const row = client.rules.admit(command, context.principal.access);
+    if (typeof row === 'string') throw new HttpError('invalid_request', row);
+    return row;
+  });
+  if (!quota.grantAll(rows.length)) throw overQuota(quota);
+  const finish = (results: RespValue[] | RespError) => {
+    const jsonFormat = format === 'resp2' ? 'utf8' : format;
+    if (results instanceof RespError) return reply(singleAnswer(results, jsonFormat), nextSyncToken);
+    tally(rows, results);
+    return reply(listAnswer(results, jsonFormat), nextSyncToken);
+  };
+  if (rows.every(({ rule }) => rule.plain))
+    return client.transaction(context.principal, rows, (replies) => finish(transactionResults(replies)));
+  return answerTransaction(rows, client, context, transactionResults).then(finish);
+};
+
+/** Rows beyond the daily limit become errors. @returns whether there are none */
+function limitToQuota(rows: (Row | RespError)[], quota: DailyQuota): boolean {
+  if (quota.isUnlimited) return true;
+  const wanted = rows.filter((row) => !(row instanceof RespError)).length;
+  let granted = quota.grant(wanted);
+  if (granted === wanted) return true;
+  const refusal = new RespError(quota.refusal);
+  for (const [i, row] of rows.entries()) {
+    if (!(row instanceof RespError) && granted-- <= 0) rows[i] = refusal;
+  }
+  return false;
+}
+
+function overQuota(quota: DailyQuota): HttpError {
+  return new HttpError('too_many_requests', quota.refusal, { retryAfter: quota.retryAfter });
+}
+
+function refuseTooLong(commands: readonly Command[], limits: RequestLimits): void {
+  const refusal = tooLongPipeline(commands.length, limits);
+  if (refusal !== undefined) throw new HttpError('invalid_request', refusal);
+}
+
+function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i];
+    if (row === undefined || row instanceof RespError) continue;
+    if (replies[i] instanceof RespError) row.rule.tally.error += 1;
+    else row.rule.tally.ok += 1;
+  }
+}
+
+/** Clients keep the sync token of the newest 2xx reply under the name that they know. */
+function reply(answer: Answer, nextSyncToken: () => string): RawReply {
+  if (answer.status !== 200) return answer;
+  return { ...answer, headers: { 'Upstash-Sync-Token': nextSyncToken() } };
+}

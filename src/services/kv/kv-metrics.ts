@@ -1,0 +1,64 @@
+import { LatencyHistogram } from '../../lib/latency-histogram.js';
+import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
+import type { KvClient } from './client.js';
+import type { WireObserver } from './wire.js';
+
+const ROUND_TRIP = 'portico_kv_backend_round_trip_seconds';
+
+/** Metrics of all databases. */
+export class KvMetrics {
+  private readonly clients = new Map<string, KvClient>();
+  private readonly roundTrips = new Map<string, LatencyHistogram>();
+
+  constructor(registry: MetricRegistry) {
+    registry.add({
+      name: 'portico_kv_commands_total',
+      help: 'Commands by name and result: ok, error (by Redis) or refused (by Portico).',
+      type: 'counter',
+      collect: () => this.commands(),
+    });
+    registry.add({
+      name: 'portico_kv_pending_requests',
+      help: 'Requests whose replies from Redis are due on the shared connections.',
+      type: 'gauge',
+      collect: () => this.gauge((client) => client.pending),
+    });
+    registry.add({
+      name: 'portico_kv_waiting_requests',
+      help: 'Requests that wait in Redis on a connection of their own.',
+      type: 'gauge',
+      collect: () => this.gauge((client) => client.waiting),
+    });
+    registry.add({
+      name: ROUND_TRIP,
+      help: 'Time from a write to Redis to the first reply; a sample of the writes.',
+      type: 'histogram',
+      collect: () =>
+        [...this.roundTrips].flatMap(([database, histogram]) => histogram.samples(ROUND_TRIP, { database })),
+    });
+  }
+
+  observer(database: string): WireObserver {
+    const histogram = new LatencyHistogram();
+    this.roundTrips.set(database, histogram);
+    return { roundTrip: (seconds) => histogram.observe(seconds) };
+  }
+
+  watch(database: string, client: KvClient): void {
+    this.clients.set(database, client);
+  }
+
+  private commands(): MetricSample[] {
+    return [...this.clients].flatMap(([database, { tallies }]) =>
+      tallies.all().flatMap(({ name: command, ok, error, refused }) =>
+        Object.entries({ ok, error, refused })
+          .filter(([, value]) => value > 0)
+          .map(([result, value]) => ({ labels: { database, command, result }, value })),
+      ),
+    );
+  }
+
+  private gauge(read: (client: KvClient) => number): MetricSample[] {
+    return [...this.clients].map(([database, client]) => ({ labels: { database }, value: read(client) }));
+  }
+}

@@ -1,0 +1,48 @@
+import { BLOCKING_READS, blockingOf } from './block-option.js';
+import type { Row } from './commands.js';
+import { type Emulations, type FollowUp, isFollowUp } from './emulations/emulation.js';
+import type { RespValue } from './resp-decoder.js';
+
+/** A row as it is sent, and what becomes of its reply. */
+export interface PreparedRow {
+  readonly row: Row;
+  /** How long Redis may wait on it, in ms; `undefined` for one that answers at once. */
+  readonly blockMs: number | undefined;
+  readonly finish: (reply: RespValue) => RespValue | FollowUp;
+}
+
+const asItIs = (reply: RespValue) => reply;
+
+/**
+ * Bounds the wait of a row and puts what emulates it in its place.
+ * @param longestBlockMs what remains of the time that a request may wait in Redis
+ */
+export function prepareRow(row: Row, emulations: Emulations, longestBlockMs: number): PreparedRow {
+  const { rule, command } = row;
+  if (rule.plain) return { row, blockMs: undefined, finish: asItIs };
+  const blocking = BLOCKING_READS.has(rule.name) ? blockingOf(command, longestBlockMs) : undefined;
+  if (blocking !== undefined)
+    return { row: { command: blocking.command, rule }, blockMs: blocking.ms, finish: asItIs };
+  const emulation = emulations.emulationOf(rule.name, command);
+  if (emulation === undefined) return { row, blockMs: undefined, finish: asItIs };
+  return { row: { command: emulation.command, rule }, blockMs: undefined, finish: emulation.finish };
+}
+
+/**
+ * The answers to prepared rows from their replies.
+ * @param send runs the further commands that some answers need, all in one go
+ */
+export async function finishRows(
+  rows: readonly PreparedRow[],
+  replies: readonly RespValue[],
+  send: (followUps: readonly FollowUp[]) => Promise<RespValue[][]>,
+): Promise<RespValue[]> {
+  const answers = rows.map(({ finish }, i) => finish(replies[i]));
+  const followUps = answers.filter(isFollowUp);
+  if (followUps.length === 0) return answers as RespValue[];
+  const furtherReplies = await send(followUps);
+  let next = 0;
+  return answers.map((answer) =>
+    isFollowUp(answer) ? answer.finish(furtherReplies[next++] as RespValue[]) : answer,
+  );
+}

@@ -1,0 +1,47 @@
+import { type Lane, laneOfRows, type Row } from './commands.js';
+import type { RespValue } from './resp-decoder.js';
+import { type Command, encodeCommand, encodeCommands, type Payload } from './resp-encoder.js';
+import type { Session } from './session.js';
+
+/** Makes an answer of replies; what it throws rejects the run. */
+export type Finish<T> = (replies: RespValue[]) => T;
+
+/** Runs commands on one Redis database, whatever its topology. */
+export interface Runner {
+  /**
+   * Sends `rows` in order; `finish` gets one reply each.
+   * @throws HttpError `backend_unavailable` or `overloaded` when nothing ran, `outcome_unknown` when that cannot be told
+   */
+  run<T>(rows: readonly Row[], finish: Finish<T>): Promise<T>;
+  /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
+  transaction<T>(rows: readonly Row[], finish: Finish<T>): Promise<T>;
+}
+
+/** Replies of a transaction beside those of its rows: of MULTI and of EXEC. */
+const TRANSACTION_FRAME = 2;
+const MULTI: Command = ['MULTI'];
+const EXEC: Command = ['EXEC'];
+
+export function rowsPayload(rows: readonly Row[]): Payload {
+  if (rows.length === 1) return encodeCommand((rows[0] as Row).command);
+  return encodeCommands(rows.map((row) => row.command));
+}
+
+/** MULTI, the rows and EXEC as one contiguous payload: nothing of another request can come between. */
+export function transactionPayload(rows: readonly Row[]): Payload {
+  return encodeCommands([MULTI, ...rows.map((row) => row.command), EXEC]);
+}
+
+/** One server behind one session for each lane, or one for all. */
+export class SessionRunner implements Runner {
+  constructor(private readonly sessions: Readonly<Record<Lane, Session>>) {}
+
+  run<T>(rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    return this.sessions[laneOfRows(rows)].run(rowsPayload(rows), rows.length, finish);
+  }
+
+  transaction<T>(rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    const payload = transactionPayload(rows);
+    return this.sessions[laneOfRows(rows)].run(payload, rows.length + TRANSACTION_FRAME, finish);
+  }
+}

@@ -1,0 +1,158 @@
+import type { Socket } from 'node:net';
+import { HttpError } from '../../http/errors.js';
+import type { Logger } from '../../lib/logger.js';
+import { Connection, type Endpoint } from './connection.js';
+import { notConnected } from './errors.js';
+import { RespError, type RespValue } from './resp-decoder.js';
+import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
+import { Wire, type WireObserver } from './wire.js';
+
+export interface SessionOptions {
+  readonly endpoint: Endpoint;
+  readonly connectTimeoutMs: number;
+  /** Silence of Redis, while replies are due, after which the connection is given up, in ms. */
+  readonly stallMs: number;
+  /** Bytes of replies that one request may get. */
+  readonly replyLimit: number;
+  readonly log: Logger;
+  readonly observer?: WireObserver;
+  /** Sent first on every new connection. */
+  readonly greeting?: readonly Command[];
+  /** Gets the replies of the greeting, before anybody else's command is sent. */
+  readonly onOpen?: (replies: readonly RespValue[]) => void;
+  readonly onClose?: () => void;
+}
+
+/** How long a server that is still loading its data is left alone before it is asked again, in ms. */
+const LOADING_PAUSE_MS = 100;
+
+/** One logged-in connection with RESP2 on it, opened again whenever it breaks. Requests that share it keep their order. */
+export class Session {
+  private readonly connection: Connection;
+  private wire: Wire | undefined;
+  private readonly waiting = new Set<() => void>();
+  private closed = false;
+
+  constructor(private readonly options: SessionOptions) {
+    const { endpoint, connectTimeoutMs, log } = options;
+    this.connection = new Connection({
+      endpoint,
+      connectTimeoutMs,
+      log,
+      onSocket: (socket) => this.takeOver(socket),
+      onFailure: () => this.tellWaiting(),
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.wire !== undefined;
+  }
+
+  /** Why it is not open. */
+  get failure(): Error | undefined {
+    return this.connection.failure;
+  }
+
+  /** Resolves when it is open or an attempt has failed, at once where one of them is already known. */
+  async settled(): Promise<void> {
+    if (this.isOpen || this.closed || this.connection.failure !== undefined) return;
+    await new Promise<void>((resolve) => this.waiting.add(resolve));
+  }
+
+  /** @throws HttpError at once while Redis is away; see `Wire.submit` */
+  run<T>(payload: Payload, expected: number, finish: (replies: RespValue[]) => T): Promise<T> {
+    if (this.wire === undefined) return Promise.reject(notConnected(this.failure));
+    return this.wire.submit(payload, expected, finish);
+  }
+
+  /** Requests whose replies are due. */
+  get pending(): number {
+    return this.wire?.pending ?? 0;
+  }
+
+  /** Logs in once more; the connection is cut when Redis no longer takes the password. @param login arguments of AUTH */
+  login(login: Command): void {
+    const { wire } = this;
+    if (wire === undefined) return;
+    wire
+      .submit(encodeCommands([['AUTH', ...login]]), 1, ([reply]) => {
+        if (reply instanceof RespError && reply.text.startsWith('WRONGPASS '))
+          wire.cut(new Error(reply.text));
+      })
+      .catch(() => undefined); // a connection that broke is opened again
+  }
+
+  close(): void {
+    this.closed = true;
+    this.connection.close();
+    this.tellWaiting();
+  }
+
+  /** Asks Redis for a sign of life. @throws HttpError with a reason fit to be shown */
+  check(): Promise<void> {
+    if (this.wire === undefined)
+      return Promise.reject(new HttpError('backend_unavailable', `not connected${reasonOf(this.failure)}`));
+    return this.run(encodeCommands([['PING']]), 1, ([reply]) => {
+      if (reply instanceof RespError) throw new HttpError('backend_unavailable', classWord(reply.text));
+    });
+  }
+
+  private takeOver(socket: Socket): void {
+    const { stallMs, replyLimit, observer } = this.options;
+    const wire = new Wire(socket, stallMs, replyLimit, observer);
+    socket.once('close', () => {
+      if (this.wire !== wire) return;
+      this.wire = undefined;
+      this.options.onClose?.();
+    });
+    this.greet(wire).catch((error: Error) => {
+      wire.cut(error);
+      this.connection.failed(error);
+    });
+  }
+
+  private async greet(wire: Wire): Promise<void> {
+    const { endpoint, greeting = [] } = this.options;
+    // ioredis goes on in database 0 when Redis refuses the one that was asked for
+    const commands = [...(endpoint.db > 0 ? [['SELECT', String(endpoint.db)]] : []), ['PING'], ...greeting];
+    for (;;) {
+      const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
+      const [select, ping] = endpoint.db > 0 ? replies : [undefined, replies[0]];
+      if (select instanceof RespError) throw new Error(select.text);
+      if (ping instanceof RespError && FATAL.test(ping.text)) throw new Error(ping.text);
+      if (!(ping instanceof RespError) || !ping.text.startsWith('LOADING ')) {
+        this.opened(wire, replies.slice(replies.length - greeting.length));
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, LOADING_PAUSE_MS));
+    }
+  }
+
+  private opened(wire: Wire, replies: readonly RespValue[]): void {
+    if (this.closed) return;
+    this.wire = wire;
+    this.connection.succeeded();
+    this.options.onOpen?.(replies);
+    this.tellWaiting();
+  }
+
+  private tellWaiting(): void {
+    for (const tell of this.waiting) tell();
+    this.waiting.clear();
+  }
+}
+
+/** Of the errors of PING these concern the login; others (BUSY, MISCONF, MASTERDOWN, NOPERM ...) leave commands that run. */
+const FATAL = /^(NOAUTH|WRONGPASS|DENIED|ERR) /;
+
+/** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
+function reasonOf(failure: Error | undefined): string {
+  if (failure === undefined) return '';
+  const { code } = failure as NodeJS.ErrnoException;
+  return ` (${code ?? classWord(failure.message)})`;
+}
+
+/** The class word of an error reply: the rest may quote what was sent. */
+function classWord(text: string): string {
+  return /^[A-Z]+(?= )/.exec(text)?.[0] ?? 'error';
+}

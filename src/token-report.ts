@@ -1,0 +1,18 @@
+import { type Config, enabledServices } from './config.js';
+
+/** `{"kv":{"default":{"standard":"...","read-only":"..."}}}`: the bearer tokens in force, derived ones too. */
+export function tokenReport(config: Config): string {
+  const report = Object.fromEntries(
+    enabledServices(config).map(({ service, section }) => [
+      service.name,
+      Object.fromEntries(
+        service.mounts(section).flatMap(({ name, auth }) => {
+          if (auth.kind !== 'bearer') return [];
+          const tokens = auth.credentials.map(({ token, principal }) => [principal.name, token]);
+          return [[name, Object.fromEntries(tokens)]];
+        }),
+      ),
+    ]),
+  );
+  return `${JSON.stringify(report)}\n`;
+}
