@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { isFollowUp } from '../../src/services/kv/emulations/emulation.js';
 import { createEmulations, type Emulations } from '../../src/services/kv/emulations/emulations.js';
-import { RespDecoder, RespError, type RespValue } from '../../src/services/kv/resp-decoder.js';
+import { RespDecoder, RespError, RespStatus, type RespValue } from '../../src/services/kv/resp-decoder.js';
 import { type Command, encodeCommands } from '../../src/services/kv/resp-encoder.js';
 import { backendAddress } from '../support/environment.js';
 
@@ -35,7 +35,8 @@ async function emulate(emulations: Emulations, command: Command): Promise<RespVa
 function shown(reply: RespValue): unknown {
   if (Array.isArray(reply)) return reply.map(shown);
   if (reply instanceof RespError) return reply.text;
-  return reply === null ? null : reply.toString();
+  if (reply instanceof RespStatus) return reply.bytes.toString();
+  return reply?.toString() ?? null;
 }
 
 const emulations = createEmulations();

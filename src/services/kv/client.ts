@@ -8,7 +8,7 @@ import { readCommandTable } from './command-table.js';
 import { CommandTallies } from './command-tallies.js';
 import { CommandRules, type Lane, type Row } from './commands.js';
 import type { Endpoint } from './connection.js';
-import type { Emulations } from './emulations/emulation.js';
+import type { Emulations } from './emulations/emulations.js';
 import type { RespValue } from './resp-decoder.js';
 import { AclPrincipal, type RestTokens } from './rest-tokens.js';
 import { type Finish, SessionRunner } from './runner.js';

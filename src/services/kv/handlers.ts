@@ -7,6 +7,7 @@ import type { Row } from './commands.js';
 import type { DailyQuota } from './daily-quota.js';
 import { commandOfJson, commandsOfJson } from './json-arguments.js';
 import { commandOfPath } from './path-arguments.js';
+import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
@@ -60,7 +61,7 @@ function runCommand(
     tally([row], replies);
     return reply(singleAnswer(replies[0], format), nextSyncToken);
   };
-  if (row.rule.plain) return client.run(context.principal, [row], finish);
+  if (!isSpecial(row, client.options.emulations)) return client.run(context.principal, [row], finish);
   return answerRows([row], client, context).then(finish);
 }
 
@@ -70,11 +71,12 @@ export const handlePipeline: Handle = (request, context, { client, quota, limits
   const commands = commandsOfJson(request.body);
   refuseTooLong(commands, limits);
   const { access } = context.principal;
+  const { emulations } = client.options;
   let plain = true;
   const rows = commands.map((command) => {
     const refusal = tooLargeCommand(command, limits);
     const row = refusal === undefined ? client.rules.admit(command, access) : `ERR ${refusal}`;
-    if (typeof row !== 'string' && row.rule.plain) return row;
+    if (typeof row !== 'string' && !isSpecial(row, emulations)) return row;
     plain = false;
     return typeof row === 'string' ? new RespError(row) : row;
   });
@@ -106,7 +108,7 @@ export const handleTransaction: Handle = (request, context, { client, quota, lim
     tally(rows, results);
     return reply(listAnswer(results, jsonFormat), nextSyncToken);
   };
-  if (rows.every(({ rule }) => rule.plain))
+  if (!rows.some((row) => isSpecial(row, client.options.emulations)))
     return client.transaction(context.principal, rows, (replies) => finish(transactionResults(replies)));
   return answerTransaction(rows, client, context, transactionResults).then(finish);
 };

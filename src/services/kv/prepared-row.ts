@@ -1,6 +1,8 @@
+import { AclTokens } from './acl-tokens.js';
 import { BLOCKING_READS, blockingOf } from './block-option.js';
 import type { Row } from './commands.js';
-import { type Emulations, type FollowUp, isFollowUp } from './emulations/emulation.js';
+import { type FollowUp, isFollowUp, unchanged } from './emulations/emulation.js';
+import type { Emulations } from './emulations/emulations.js';
 import type { RespValue } from './resp-decoder.js';
 
 /** A row as it is sent, and what becomes of its reply. */
@@ -11,7 +13,14 @@ export interface PreparedRow {
   readonly finish: (reply: RespValue) => RespValue | FollowUp;
 }
 
-const asItIs = (reply: RespValue) => reply;
+/** Whether a row is more than a command that is sent as it is and answered by its reply. */
+export function isSpecial(row: Row, emulations: Emulations): boolean {
+  const { rule, command } = row;
+  if (rule.plain) return false;
+  if (AclTokens.answers(row)) return true;
+  if (BLOCKING_READS.has(rule.name) && blockingOf(command, 1) !== undefined) return true;
+  return emulations.emulationOf(rule.name, command) !== undefined;
+}
 
 /**
  * Bounds the wait of a row and puts what emulates it in its place.
@@ -19,12 +28,12 @@ const asItIs = (reply: RespValue) => reply;
  */
 export function prepareRow(row: Row, emulations: Emulations, longestBlockMs: number): PreparedRow {
   const { rule, command } = row;
-  if (rule.plain) return { row, blockMs: undefined, finish: asItIs };
+  if (rule.plain) return { row, blockMs: undefined, finish: unchanged };
   const blocking = BLOCKING_READS.has(rule.name) ? blockingOf(command, longestBlockMs) : undefined;
   if (blocking !== undefined)
-    return { row: { command: blocking.command, rule }, blockMs: blocking.ms, finish: asItIs };
+    return { row: { command: blocking.command, rule }, blockMs: blocking.ms, finish: unchanged };
   const emulation = emulations.emulationOf(rule.name, command);
-  if (emulation === undefined) return { row, blockMs: undefined, finish: asItIs };
+  if (emulation === undefined) return { row, blockMs: undefined, finish: unchanged };
   return { row: { command: emulation.command, rule }, blockMs: undefined, finish: emulation.finish };
 }
 

@@ -1,5 +1,5 @@
 import { keyword } from '../keyword.js';
-import { RespError, type RespValue } from '../resp-decoder.js';
+import { RespError, RespStatus, type RespValue } from '../resp-decoder.js';
 import type { Argument, Command } from '../resp-encoder.js';
 import { type Emulate, type FollowUp, unchanged } from './emulation.js';
 import { integerOf } from './integer.js';
@@ -75,7 +75,7 @@ function pairs(names: readonly Buffer[], types: readonly RespValue[]): RespValue
   const flat: RespValue[] = [];
   for (const [i, name] of names.entries()) {
     const type = types[i];
-    if (type instanceof Buffer && !type.equals(NO_KEY)) flat.push(name, type);
+    if (type instanceof RespStatus && !type.bytes.equals(NO_KEY)) flat.push(name, type.bytes);
   }
   return flat;
 }

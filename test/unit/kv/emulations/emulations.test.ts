@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Emulation, isFollowUp } from '../../../../src/services/kv/emulations/emulation.js';
 import { createEmulations } from '../../../../src/services/kv/emulations/emulations.js';
-import { RespError, type RespValue } from '../../../../src/services/kv/resp-decoder.js';
+import { RespError, RespStatus, type RespValue } from '../../../../src/services/kv/resp-decoder.js';
 import type { Command } from '../../../../src/services/kv/resp-encoder.js';
 
 const emulations = createEmulations();
@@ -134,22 +134,25 @@ describe('SCAN WITHTYPE: the answer', () => {
     return answer.finish(types);
   };
 
+  const status = (word: string) => new RespStatus(Buffer.from(word));
+
   test('pairs keys with their types', () => {
-    expect(answerOf([Buffer.from('string'), Buffer.from('hash')], 'a', 'b')).toEqual([
+    expect(answerOf([status('string'), status('hash')], 'a', 'b')).toEqual([
       Buffer.from('7'),
       ['a', 'string', 'b', 'hash'].map((word) => Buffer.from(word)),
     ]);
   });
 
   test('leaves out a key that vanished, and keeps one that is called none', () => {
-    expect(
-      answerOf([Buffer.from('none'), Buffer.from('set'), Buffer.from('none')], 'a', 'none', 'b'),
-    ).toEqual([Buffer.from('7'), ['none', 'set'].map((word) => Buffer.from(word))]);
+    expect(answerOf([status('none'), status('set'), status('none')], 'a', 'none', 'b')).toEqual([
+      Buffer.from('7'),
+      ['none', 'set'].map((word) => Buffer.from(word)),
+    ]);
   });
 
   test('is the error when a type cannot be told', () => {
     const error = new RespError('NOPERM no');
-    expect(answerOf([Buffer.from('set'), error], 'a', 'b')).toBe(error);
+    expect(answerOf([status('set'), error], 'a', 'b')).toBe(error);
   });
 
   test('needs no types for an empty page or an error', () => {
