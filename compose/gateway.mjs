@@ -86,6 +86,29 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
 }
 
 /**
+ * Adds the key-value tokens that are derived from Redis' password, so that the card and connection.env can show them.
+ * They are the same while there is no Redis.
+ * @param {Check} report
+ * @param {Record<string, string | undefined>} env the gateway's
+ * @param {Record<string, string>} secrets
+ * @param {string} [config] a file
+ */
+export async function withDerivedTokens(report, env, secrets, config) {
+  const own = `redis://default:${secrets.PORTICO_REDIS_PASSWORD}@127.0.0.1`;
+  const isOwn = report.backends.redis === 'needed' && !env.PORTICO_REDIS_URL;
+  const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], {
+    env: { ...env, ...(isOwn ? { PORTICO_REDIS_URL: own } : {}) },
+    timeoutMs: 20_000,
+  });
+  const [tokens = {}] = Object.values(JSON.parse(output).kv ?? {});
+  return {
+    ...env,
+    ...(tokens.standard ? { PORTICO_KV_TOKEN: tokens.standard } : {}),
+    ...(tokens['read-only'] ? { PORTICO_KV_READONLY_TOKEN: tokens['read-only'] } : {}),
+  };
+}
+
+/**
  * What a gateway was started with: a second start, from a shell with other variables, must speak of that one.
  * @typedef {{report: Check, env: Record<string, string>, config?: string}} Note
  * @returns {Note | undefined} of the running gateway, if there is one

@@ -11,6 +11,7 @@ import {
   startGateway,
   stopGateway,
   waitReady,
+  withDerivedTokens,
 } from './gateway.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
 import { withLock } from './lock.mjs';
@@ -75,7 +76,7 @@ async function bringUp(set, config, begun, say) {
     );
   const report = running?.report ?? (await prepare(p, config, say));
   const made = await startBackends(set, report, begun, say);
-  const wanted = gatewayEnvironment(report, made);
+  const wanted = await withDerivedTokens(report, gatewayEnvironment(report, made), made.secrets, config);
   const missing = missingOf(report, running?.env ?? wanted);
   let from = 0;
   if (running === undefined) {

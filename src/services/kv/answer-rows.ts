@@ -61,7 +61,7 @@ export async function answerTransaction(
     );
   }
   const sent = prepared.map(({ row }) => row);
-  const results = await client.transaction(context.principal, sent, finish);
+  const results = await client.transaction(context, sent, finish);
   if (results instanceof RespError) return results;
   return finishRows(prepared, results, (all) => sendFollowUps(all, client, context));
 }

@@ -3,15 +3,15 @@ import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { AclTokens } from './acl-tokens.js';
 import { AclUsers, type Credentials } from './acl-users.js';
-import { BlockingConnections } from './blocking-connections.js';
 import { readCommandTable } from './command-table.js';
 import { CommandTallies } from './command-tallies.js';
 import { CommandRules, type Lane, type Row } from './commands.js';
 import type { Endpoint } from './connection.js';
 import type { Emulations } from './emulations/emulations.js';
+import { ExclusiveConnections } from './exclusive-connections.js';
 import type { RespValue } from './resp-decoder.js';
 import { AclPrincipal, type RestTokens } from './rest-tokens.js';
-import { type Finish, SessionRunner } from './runner.js';
+import { exclusiveTransaction, type Finish, rowsPayload, SessionRunner } from './runner.js';
 import { Session, type SessionOptions } from './session.js';
 import type { WireObserver } from './wire.js';
 
@@ -22,7 +22,7 @@ export interface KvClientOptions {
   readonly timeoutMs: number;
   /** Bytes of replies that one request may get. */
   readonly replyLimit: number;
-  readonly blockingLimit: number;
+  readonly exclusiveLimit: number;
   /** How long a request may wait in Redis, in ms. */
   readonly longestBlockMs: number;
   readonly aclUserLimit: number;
@@ -48,11 +48,11 @@ export class KvClient {
   private readonly sessions: Readonly<Record<Lane, Session>>;
   private readonly shared: SessionRunner;
   private readonly users: AclUsers;
-  private readonly blocking: BlockingConnections;
+  private readonly exclusive: ExclusiveConnections;
   private commandRules: CommandRules;
 
   constructor(readonly options: KvClientOptions) {
-    const { lifecycle, aclUserLimit: limit, blockingLimit } = options;
+    const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
     this.commandRules = this.rulesOf(undefined);
     this.sessions = {
       main: this.openSession({ greeting: [['COMMAND']], onOpen: ([table]) => this.opened(table) }),
@@ -62,7 +62,7 @@ export class KvClient {
     lifecycle.onStop('kv: shared connections', () => this.close());
     this.shared = new SessionRunner(this.sessions);
     this.users = new AclUsers({ open: (user) => this.openSession({}, user), limit, lifecycle });
-    this.blocking = new BlockingConnections({ limit: blockingLimit, lifecycle });
+    this.exclusive = new ExclusiveConnections({ limit: exclusiveLimit, lifecycle });
     this.aclTokens = new AclTokens(this.users, options.tokens);
     this.recheckPassword();
   }
@@ -80,9 +80,9 @@ export class KvClient {
   }
 
   /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
-  transaction<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
-    if (principal instanceof AclPrincipal)
-      return this.users.use(principal, (runner) => runner.transaction(rows, finish));
+  transaction<T>(context: RouteContext, rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    if (context.principal instanceof AclPrincipal)
+      return this.useExclusive(context, (session) => exclusiveTransaction(session, rows, finish));
     return this.shared.transaction(rows, finish);
   }
 
@@ -90,24 +90,18 @@ export class KvClient {
    * Sends rows that may wait in Redis for `blockMs`, on a connection of their own that ends with the request.
    * @throws HttpError as `run`
    */
-  async wait<T>(context: RouteContext, rows: readonly Row[], blockMs: number, finish: Finish<T>): Promise<T> {
-    const { principal, signal } = context;
-    const { timeoutMs } = this.options;
-    const user = principal instanceof AclPrincipal ? principal : undefined;
-    context.limitTo(blockMs + timeoutMs);
-    // whose password is no longer valid is told so
-    if (user !== undefined) await this.users.use(user, () => Promise.resolve());
-    const open = () => this.openSession({ stallMs: this.options.longestBlockMs + timeoutMs }, user);
-    return this.blocking.run(rows, user?.key ?? '', open, signal, finish);
+  wait<T>(context: RouteContext, rows: readonly Row[], blockMs: number, finish: Finish<T>): Promise<T> {
+    context.limitTo(blockMs + this.options.timeoutMs);
+    return this.useExclusive(context, (session) => session.run(rowsPayload(rows), rows.length, finish));
   }
 
   /** Sends commands of Portico's own. @throws HttpError as `Runner.run` */
   readonly send: Session['run'] = (payload, expected, finish) =>
     this.sessions.main.run(payload, expected, finish);
 
-  /** Requests that wait in Redis. */
-  get waiting(): number {
-    return this.blocking.waiting;
+  /** Requests that have a connection of their own. */
+  get exclusiveInUse(): number {
+    return this.exclusive.inUse;
   }
 
   /** Requests whose replies are due on the shared connections. */
@@ -132,6 +126,17 @@ export class KvClient {
       log,
       ...more,
     });
+  }
+
+  private async useExclusive<T>(
+    { principal, signal }: RouteContext,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    const user = principal instanceof AclPrincipal ? principal : undefined;
+    // whose password is no longer valid is told so
+    if (user !== undefined) await this.users.use(user, () => Promise.resolve());
+    const stallMs = this.options.longestBlockMs + this.options.timeoutMs;
+    return this.exclusive.use(user?.key ?? '', () => this.openSession({ stallMs }, user), signal, work);
   }
 
   private opened(commands: RespValue): void {

@@ -109,7 +109,7 @@ export const handleTransaction: Handle = (request, context, { client, quota, lim
     return reply(listAnswer(results, jsonFormat), nextSyncToken);
   };
   if (!rows.some((row) => isSpecial(row, client.options.emulations)))
-    return client.transaction(context.principal, rows, (replies) => finish(transactionResults(replies)));
+    return client.transaction(context, rows, (replies) => finish(transactionResults(replies)));
   return answerTransaction(rows, client, context, transactionResults).then(finish);
 };
 

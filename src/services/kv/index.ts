@@ -58,7 +58,7 @@ function openDatabase(
     connectTimeoutMs: database.connectTimeoutMs,
     timeoutMs,
     replyLimit: database.replyLimit,
-    blockingLimit: database.blockingConnections,
+    exclusiveLimit: database.exclusiveConnections,
     longestBlockMs: database.longestBlockMs,
     aclUserLimit: database.aclUsers,
     denied: new Set(database.deniedCommands.map((command) => command.toUpperCase())),

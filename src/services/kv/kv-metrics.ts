@@ -24,10 +24,10 @@ export class KvMetrics {
       collect: () => this.gauge((client) => client.pending),
     });
     registry.add({
-      name: 'portico_kv_waiting_requests',
-      help: 'Requests that wait in Redis on a connection of their own.',
+      name: 'portico_kv_exclusive_connections',
+      help: 'Requests that have a connection of their own: XREAD BLOCK, transactions of ACL users.',
       type: 'gauge',
-      collect: () => this.gauge((client) => client.waiting),
+      collect: () => this.gauge((client) => client.exclusiveInUse),
     });
     registry.add({
       name: ROUND_TRIP,

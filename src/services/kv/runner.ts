@@ -1,5 +1,5 @@
 import { type Lane, laneOfRows, type Row } from './commands.js';
-import type { RespValue } from './resp-decoder.js';
+import { RespError, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommand, encodeCommands, type Payload } from './resp-encoder.js';
 import type { Session } from './session.js';
 
@@ -41,7 +41,28 @@ export class SessionRunner implements Runner {
   }
 
   transaction<T>(rows: readonly Row[], finish: Finish<T>): Promise<T> {
-    const payload = transactionPayload(rows);
-    return this.sessions[laneOfRows(rows)].run(payload, rows.length + TRANSACTION_FRAME, finish);
+    const session = this.sessions[laneOfRows(rows)];
+    const { transactionRefusal } = session;
+    if (transactionRefusal !== undefined) return Promise.resolve(finish([transactionRefusal]));
+    return session.run(transactionPayload(rows), rows.length + TRANSACTION_FRAME, finish);
   }
+}
+
+/**
+ * A transaction in two steps, on a session that nobody else uses: without MULTI, which a user may not be allowed, the rows
+ * would run one by one.
+ * @throws HttpError as `Runner.run`, and when the transaction could not be ended
+ */
+export async function exclusiveTransaction<T>(
+  session: Session,
+  rows: readonly Row[],
+  finish: Finish<T>,
+): Promise<T> {
+  const begun = await session.run(encodeCommand(MULTI), 1, ([reply]) => reply);
+  if (begun instanceof RespError) return finish([begun]);
+  const payload = encodeCommands([...rows.map((row) => row.command), EXEC]);
+  const replies = await session.run(payload, rows.length + 1, (all) => all);
+  const ended = replies.at(-1);
+  if (ended instanceof RespError && !ended.text.startsWith('EXECABORT ')) session.close();
+  return finish([begun, ...replies]);
 }

@@ -87,13 +87,13 @@ const database = z.strictObject({
     'A request is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
   ),
   connectTimeoutMs: milliseconds(5_000, 100).describe('How long one attempt to connect to Redis may take.'),
-  blockingConnections: z
+  exclusiveConnections: z
     .int()
     .min(0)
     .max(10_000)
     .default(100)
     .describe(
-      'Requests that may wait in Redis at once (XREAD BLOCK), each on a connection of its own (503).',
+      'Requests that may have a connection of their own at once: XREAD BLOCK, and transactions of ACL users (503).',
     ),
   longestBlockMs: milliseconds(60_000).describe('A longer wait than that ends by then, BLOCK 0 too.'),
   aclUsers: z

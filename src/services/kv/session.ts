@@ -32,6 +32,7 @@ export class Session {
   private wire: Wire | undefined;
   private readonly waiting = new Set<() => void>();
   private closed = false;
+  private refusal: RespError | undefined;
 
   constructor(private readonly options: SessionOptions) {
     const { endpoint, connectTimeoutMs, log } = options;
@@ -63,6 +64,11 @@ export class Session {
   run<T>(payload: Payload, expected: number, finish: (replies: RespValue[]) => T): Promise<T> {
     if (this.wire === undefined) return Promise.reject(notConnected(this.failure));
     return this.wire.submit(payload, expected, finish);
+  }
+
+  /** Why MULTI is refused on this connection: without it the rows of a transaction would run one by one. */
+  get transactionRefusal(): RespError | undefined {
+    return this.refusal;
   }
 
   /** Requests whose replies are due. */
@@ -114,13 +120,15 @@ export class Session {
   private async greet(wire: Wire): Promise<void> {
     const { endpoint, greeting = [] } = this.options;
     // ioredis goes on in database 0 when Redis refuses the one that was asked for
-    const commands = [...(endpoint.db > 0 ? [['SELECT', String(endpoint.db)]] : []), ['PING'], ...greeting];
+    const select = endpoint.db > 0 ? [['SELECT', String(endpoint.db)]] : [];
+    const commands = [...select, ['PING'], ['MULTI'], ['DISCARD'], ...greeting];
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
-      const [select, ping] = endpoint.db > 0 ? replies : [undefined, replies[0]];
-      if (select instanceof RespError) throw new Error(select.text);
+      const [selected, ping, multi] = endpoint.db > 0 ? replies : [undefined, ...replies];
+      if (selected instanceof RespError) throw new Error(selected.text);
       if (ping instanceof RespError && FATAL.test(ping.text)) throw new Error(ping.text);
       if (!(ping instanceof RespError) || !ping.text.startsWith('LOADING ')) {
+        this.refusal = multi instanceof RespError ? multi : undefined;
         this.opened(wire, replies.slice(replies.length - greeting.length));
         return;
       }

@@ -1,16 +1,14 @@
 import { HttpError } from '../../http/errors.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
-import type { Row } from './commands.js';
 import { notConnected, outcomeUnknown } from './errors.js';
-import { type Finish, rowsPayload } from './runner.js';
 import type { Session } from './session.js';
 
-export interface BlockingConnectionsOptions {
+export interface ExclusiveConnectionsOptions {
   readonly limit: number;
   readonly lifecycle: ReleaseRegistry;
 }
 
-/** A connection that nobody uses is kept for the next one who waits, so long, in ms. */
+/** A connection that nobody uses is kept for the next one who needs it, so long, in ms. */
 const IDLE_MS = 10_000;
 
 interface Idle {
@@ -19,34 +17,37 @@ interface Idle {
   readonly timer: NodeJS.Timeout;
 }
 
-/** Connections on which one request at a time waits in Redis (XREAD BLOCK), bounded in number. */
-export class BlockingConnections {
+/** Connections that belong to one request at a time, bounded in number: for waiting in Redis, and for commands in several steps. */
+export class ExclusiveConnections {
   private readonly busy = new Set<Session>();
   private idle: Idle[] = [];
 
-  constructor(private readonly options: BlockingConnectionsOptions) {
-    options.lifecycle.onStop('kv: blocking connections', () => this.close());
+  constructor(private readonly options: ExclusiveConnectionsOptions) {
+    options.lifecycle.onStop('kv: exclusive connections', () => this.close());
   }
 
-  /** Requests that wait now. */
-  get waiting(): number {
+  /** Those in use. */
+  get inUse(): number {
     return this.busy.size;
   }
 
   /**
-   * Runs `rows` on a connection of their own; when `signal` aborts, the connection is closed and Redis stops waiting.
+   * Does `work` on a connection of its own. When `signal` aborts, or the work fails, the connection is closed, and with it
+   * whatever it waits for or has begun.
    * @param owner in whose name: connections are kept for the same one only
-   * @throws HttpError `overloaded` at the limit, else as `Runner.run`
+   * @throws HttpError `overloaded` at the limit, `backend_unavailable`, and what `work` throws
    */
-  async run<T>(
-    rows: readonly Row[],
+  async use<T>(
     owner: string,
     open: () => Session,
     signal: AbortSignal,
-    finish: Finish<T>,
+    work: (session: Session) => Promise<T>,
   ): Promise<T> {
     if (this.busy.size >= this.options.limit)
-      throw new HttpError('overloaded', 'Too many requests wait on blocking commands; nothing was executed');
+      throw new HttpError(
+        'overloaded',
+        'Too many requests need a connection of their own; nothing was executed',
+      );
     const session = this.take(owner) ?? open();
     this.busy.add(session);
     const leave = () => session.close();
@@ -56,7 +57,7 @@ export class BlockingConnections {
       await session.settled();
       if (signal.aborted) throw outcomeUnknown();
       if (!session.isOpen) throw notConnected(session.failure);
-      const answer = await session.run(rowsPayload(rows), rows.length, finish);
+      const answer = await work(session);
       reusable = !signal.aborted;
       return answer;
     } finally {
