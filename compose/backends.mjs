@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { quoted } from './card.mjs';
 import { dockerBackends } from './docker-backends.mjs';
 import { chooseEngine, noteEngine } from './engine.mjs';
 import { withLock } from './lock.mjs';
 import { nativeBackends } from './native/native-backends.mjs';
+import { redisTestVariables } from './native/redis-program.mjs';
 import { makeFolders, notePorts, profile } from './profile.mjs';
 import { secretsOf } from './secrets.mjs';
 
@@ -21,7 +23,8 @@ import { secretsOf } from './secrets.mjs';
  * @property {() => Promise<void>} reset forgets all data; for when none runs
  * @property {(names?: string[]) => Record<string, string>} urls the addresses, as the gateway's variables
  *
- * @typedef {{state: 'running' | 'started' | 'failed', reason?: string, ms: number}} StartResult
+ * @typedef {{state: 'running' | 'started' | 'failed', reason?: string, note?: string, ms: number}} StartResult
+ *   note: what the user should know although it runs
  */
 
 /**
@@ -46,7 +49,7 @@ const usage = `node compose/backends.mjs ACTION [--profile dev|test] [NAME ...]
   start    bring them up (default: all four)    stop    end them
   kill     SIGKILL                              status  what runs and answers, as JSON
   pause    SIGSTOP                              resume  SIGCONT
-  env      their addresses, as NAME=value lines`;
+  env      their addresses and what the tests need beside, as NAME=value lines of a shell`;
 
 /** Actions that change what runs wait for each other. */
 const lockOf = (set) => join(set.profile.run, 'lock');
@@ -65,7 +68,8 @@ const actions = {
     console.log(JSON.stringify(await set.status(), null, 2));
   },
   async env(set, names) {
-    for (const [key, value] of Object.entries(set.urls(names))) console.log(`${key}=${value}`);
+    const variables = { ...set.urls(names), ...(await redisTestVariables(set.profile)) };
+    for (const [key, value] of Object.entries(variables)) console.log(`${key}=${quoted(value)}`);
   },
 };
 

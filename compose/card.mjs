@@ -34,7 +34,7 @@ function connection(report, env) {
 }
 
 /** As a shell reads it back: an address of one's own may hold an ampersand, a folder's name a blank. */
-const quoted = (text) => (/^[\w./:@%+=,-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+export const quoted = (text) => (/^[\w./:@%+=,-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
 /**
  * Writes `.portico/connection.env`, readable by the owner alone.
@@ -65,9 +65,9 @@ function serviceLines(report, env, service) {
  * What is printed when all is up.
  * @param {import('./gateway.mjs').Check} report
  * @param {Record<string, string | undefined>} env the gateway's
- * @param {{file: string, down: string[], logs: string}} about
+ * @param {{file: string, down: string[], notes: string[], logs: string}} about notes: what one should know of the backends
  */
-export function card(report, env, { file, down, logs }) {
+export function card(report, env, { file, down, notes, logs }) {
   const where = addresses
     .filter((name) => env[name])
     .map(
@@ -81,6 +81,7 @@ export function card(report, env, { file, down, logs }) {
     ...report.services.flatMap((service) => serviceLines(report, env, service)),
     '',
     `  backends        ${where.join(', ') || 'none'}`,
+    ...notes.map((line) => `  note            ${line}`),
     ...down.map((line) => `  NOT UP YET      ${line}`),
     `  all of this     ${file.replace(`${join(stateDir, '..')}/`, '')}   (set -a; . ${quoted(file)}; set +a)`,
     `  logs            ${logs}`,

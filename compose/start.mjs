@@ -60,6 +60,7 @@ async function startBackends(set, report, begun, say) {
     secrets: set.secrets,
     urls: set.urls(needed.filter((name) => !lost.includes(name))),
     failed: Object.fromEntries(lost.map((name) => [name, results[name].reason])),
+    notes: needed.flatMap((name) => results[name].note ?? []),
   };
 }
 
@@ -91,7 +92,7 @@ async function bringUp(set, config, begun, say) {
     down.push(`${name}: its backend is up now, but the gateway began without it: npm stop, then npm start`);
   }
   const changed = running === undefined || begun.backends.length > Object.keys(made.failed).length;
-  return { report, env, down, already: running !== undefined, changed };
+  return { report, env, down, notes: made.notes, already: running !== undefined, changed };
 }
 
 /** Takes down what this launcher started, the gateway first. */
@@ -142,7 +143,8 @@ async function main() {
     throw error;
   }
   const file = writeConnection(p, up.report, up.env);
-  console.log(card(up.report, up.env, { file, down: up.down, logs: `${relative(root, p.logs) || p.logs}/` }));
+  const logs = `${relative(root, p.logs) || p.logs}/`;
+  console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs }));
   if (up.already) {
     console.log(
       up.changed ? 'It ran already; what had died is up again.' : 'It runs already; nothing was changed.',

@@ -20,6 +20,7 @@ import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '
  * @property {(context: Context) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
  * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
  * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
+ * @property {(context: Context) => string | undefined} [note] what the user should know of it although it runs
  * @property {(context: Context) => Record<string, string>} urls its addresses, as the gateway's environment
  *
  * @typedef {{p: import('../profile.mjs').Profile, secrets: Record<string, string>}} Context

@@ -55,13 +55,26 @@ async function install(p, list, progress) {
   return failed;
 }
 
+/**
+ * Installs what backends need to run as processes, without starting them.
+ * @param {import('../profile.mjs').Profile} p
+ * @param {string[] | undefined} names
+ * @param {(name: string, line: string) => void} progress
+ * @returns {Promise<Map<string, string>>} by name, why one cannot be had
+ */
+export function installNative(p, names, progress) {
+  // Two profiles, or two launchers, share what is installed.
+  return withLock(join(stateDir, 'install.lock'), () => install(p, chosen(names), progress));
+}
+
 /** One backend's start, as a result instead of an exception. */
 async function startOne(context, backend, progress) {
   const begin = Date.now();
   try {
     const state = await startBackend(context, backend);
     progress(backend.name, state === 'running' ? 'runs already' : `ready after ${Date.now() - begin} ms`);
-    return { state, ms: Date.now() - begin };
+    const note = backend.note?.(context);
+    return { state, ms: Date.now() - begin, ...(note && { note }) };
   } catch (error) {
     return { state: 'failed', reason: error.message, ms: Date.now() - begin };
   }
@@ -77,10 +90,8 @@ export function nativeBackends(context) {
   const signal = (name, what) => pauseBackend(context, chosen([name])[0], what);
   return {
     async start(names, progress = () => undefined) {
-      const list = chosen(names);
-      // Two profiles, or two launchers, share what is installed.
-      const failed = await withLock(join(stateDir, 'install.lock'), () => install(p, list, progress));
-      const rows = list.map(async (backend) => {
+      const failed = await installNative(p, names, progress);
+      const rows = chosen(names).map(async (backend) => {
         const reason = failed.get(backend.name);
         if (reason !== undefined) return [backend.name, { state: 'failed', reason, ms: 0 }];
         return [backend.name, await startOne(context, backend, progress)];

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { services } from '../../src/services/index.js';
@@ -120,6 +120,7 @@ beforeAll(async () => {
     PORTICO_HTTP_PORT: String(base + 9),
     PORTICO_BACKENDS: 'native',
   };
+  await shareFetchedRedis();
 });
 
 afterEach(async () => {
@@ -129,6 +130,14 @@ afterEach(async () => {
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
+
+/** The Redis that this test run has is there as if an earlier start had fetched it. */
+async function shareFetchedRedis(): Promise<void> {
+  await mkdir(stateFile('programs'), { recursive: true });
+  const fetched = dirname(process.env.PORTICO_TEST_REDIS_NEWEST ?? '');
+  const version = /\/(redis-[\d.]+)$/.exec(fetched)?.[1];
+  if (version !== undefined) symlinkSync(fetched, stateFile('programs', version));
+}
 
 describe('npm start -- --detach', () => {
   it('brings up what the configuration needs, shows how to reach it, and keeps secrets to the owner', async () => {
@@ -260,6 +269,52 @@ describe('npm start -- --detach', () => {
     expect(out).toMatch(/http\.prot.*port/);
     expect(out).toContain('kv.enabled');
     expect(processesOfOurs()).toEqual([]);
+  });
+});
+
+describe('without a newer Redis', () => {
+  const { PATH } = process.env;
+
+  beforeAll(async () => {
+    await rm(stateFile(), { recursive: true, force: true });
+    await mkdir(join(folder, 'bin'));
+    // a system without apt, on which nothing can be fetched
+    symlinkSync(process.env.PORTICO_TEST_REDIS_SYSTEM as string, join(folder, 'bin/redis-server'));
+    environment.PATH = join(folder, 'bin');
+  });
+
+  afterAll(async () => {
+    environment.PATH = PATH;
+    await rm(stateFile(), { recursive: true, force: true });
+    await shareFetchedRedis();
+  });
+
+  it("runs the system's own and says what it lacks; a half fetched one is none", async () => {
+    await mkdir(stateFile('programs/redis.new'), { recursive: true });
+    const { code, out } = await start('--detach');
+    expect(code).toBe(0);
+    expect(await command(['SET', 'kept', 'yes'])).toEqual({ result: 'OK' });
+    const { result } = (await command(['INFO', 'server'])) as { result: string };
+    const [, version = ''] = /redis_version:(\d+\.\d+)/.exec(result) ?? [];
+    const lacks = `Redis ${version}: hash-field expiry (HEXPIRE and the like) needs 7.4`;
+    if (Number(version) < 7.4) expect(out).toContain(lacks);
+    else expect(out).not.toContain('hash-field expiry');
+  });
+
+  it('goes on with its data when a newer one has come, and then not without that', async () => {
+    await start('--detach');
+    await command(['SET', 'kept', 'yes']);
+    await stop();
+    await shareFetchedRedis();
+    await start('--detach');
+    expect(await command(['GET', 'kept'])).toEqual({ result: 'yes' });
+    await stop();
+    writeFileSync(stateFile('data/redis.version'), '99.0\n');
+    const refused = await start('--detach');
+    expect(refused.out).toMatch(/NOT AVAILABLE: the data in .*data\/redis are Redis 99\.0's/);
+    await rename(stateFile('data/redis'), stateFile('data/redis.aside'));
+    await stop();
+    expect((await start('--detach')).out).not.toContain('NOT AVAILABLE');
   });
 });
 

@@ -76,6 +76,10 @@ describe('compose.yaml', () => {
     for (const image of [...images, ...bases]) expect(image).toMatch(/^[\w/]+:\d+\.\d+\.\d+(-[\w.-]+)?$/);
   });
 
+  it('runs a Redis that knows hash-field expiry, like the native path where one can be fetched', () => {
+    expect(Number(/^redis:(\d+)\./.exec(file.services.redis?.image ?? '')?.[1])).toBeGreaterThanOrEqual(8);
+  });
+
   it('runs the same Kafka as the native path', () => {
     const pom = /kafka_2\.13<\/artifactId>\s*<version>([^<]+)/.exec(
       readFileSync('compose/native/pom.xml', 'utf8'),
