@@ -1,0 +1,29 @@
+import { createServer } from 'node:net';
+
+/**
+ * Below the backends' own ports (18070 up) and Linux' ephemeral range (32768 up), in which any outgoing connection may
+ * take a port that is free now.
+ */
+const FIRST = 12_100;
+const LAST = 17_900;
+
+const handedOut = new Set<number>();
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** A port of 127.0.0.1 that nobody listens on and that this process has not handed out before. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const port = FIRST + Math.floor(Math.random() * (LAST - FIRST));
+    if (handedOut.has(port) || !(await isFree(port))) continue;
+    handedOut.add(port);
+    return port;
+  }
+  throw new Error(`no free port from ${FIRST} to ${LAST}`);
+}
