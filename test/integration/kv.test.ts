@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { eventually } from '../support/eventually.js';
-import { type RunningGateway, startGateway } from '../support/gateway.js';
+import type { RunningGateway } from '../support/gateway.js';
+import { startKvGateway } from '../support/kv-redis.js';
 import { RawClient } from '../support/raw-client.js';
 import { TOKENS } from '../support/tokens.js';
 
@@ -37,8 +37,7 @@ const pipeline = (rows: unknown) => post(rows, {}, '/pipeline');
 const transaction = (rows: unknown) => post(rows, {}, '/multi-exec');
 
 beforeAll(async () => {
-  gateway = await startGateway({ kv: {} });
-  await eventually(async () => expect((await post(['PING'])).status).toBe(200));
+  gateway = await startKvGateway();
 });
 
 afterAll(async () => {

@@ -1,0 +1,3 @@
+import { runOn } from './kv-redis.js';
+
+runOn('system');
