@@ -5,7 +5,12 @@ import { discardBody } from './body.js';
 import { HttpError } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
-import type { Principal, RouteContext } from './route.js';
+import { OpenStream, STREAM_HEADERS } from './open-stream.js';
+import type { Principal, RawStream, RouteContext } from './route.js';
+import { limitUnread } from './unread-reply.js';
+
+/** The rest of the body stands in the way of a next request. */
+const CLOSING = { headers: { Connection: 'close' } };
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
@@ -25,6 +30,7 @@ export class Exchange implements RouteContext {
   /** Where the core keeps it while it is open. */
   place = -1;
   private readonly startedAt: number;
+  private stream: OpenStream | undefined;
   private deadline = Number.POSITIVE_INFINITY;
   private readingSince = 0;
   private controller: AbortController | undefined;
@@ -85,10 +91,9 @@ export class Exchange implements RouteContext {
 
   /** Its connection can bring no further bytes: a body that is not complete never will be. */
   inputEnded(): void {
+    if (this.stream !== undefined) this.cut();
     if (this.request.complete) return;
-    this.fail(
-      new HttpError('invalid_request', 'The body is malformed.', { headers: { Connection: 'close' } }),
-    );
+    this.fail(new HttpError('invalid_request', 'The body is malformed.', CLOSING));
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
@@ -96,7 +101,6 @@ export class Exchange implements RouteContext {
     return this.answered || this.ended !== undefined;
   }
 
-  /** From now the request must end within `timeoutMs`. */
   limitTo(timeoutMs: number): void {
     this.deadline = this.core.now() + timeoutMs;
   }
@@ -113,14 +117,13 @@ export class Exchange implements RouteContext {
   /** Called by the core's sweep: ends an exchange whose body stalls, whose deadline has passed or whose reply nobody reads. */
   expire(now: number): void {
     const { bodyIdleTimeoutMs, replyIdleTimeoutMs } = this.core.settings;
-    if (this.answered) this.limitUnread(replyIdleTimeoutMs);
+    // Node tells nothing of a response that still waited behind another's when their connection broke
+    if (this.response.socket === null && this.request.socket.destroyed) this.closed();
+    else if (this.stream !== undefined) this.stream.expire(now);
+    else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
     if (this.isOver) return;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
-      this.fail(
-        new HttpError('request_timeout', 'The body did not arrive in time.', {
-          headers: { Connection: 'close' },
-        }),
-      );
+      this.fail(new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING));
     } else if (now > this.deadline) {
       this.fail(new HttpError('timeout'));
     }
@@ -144,29 +147,50 @@ export class Exchange implements RouteContext {
     headers?: Readonly<Record<string, string>>,
   ): void {
     if (this.isOver) return;
-    this.answered = true;
     const { response, request } = this;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    // both values are plain: an id is checked or ours, a content type comes from a route
-    (response as HeadBlockResponse).headBlock =
-      `${this.core.headBlock}X-Request-Id: ${this.requestId}\r\nContent-Type: ${contentType}\r\n`;
-    const list = ['Content-Length', String(length)];
-    if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
-    if (this.core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
-    response.writeHead(status, list);
+    this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
     response.end(body);
     if (!request.complete) discardBody(request);
   }
 
-  /** The socket's timer begins anew whenever the client took something. A reply behind another's has no socket yet. */
-  private limitUnread(timeoutMs: number): void {
-    const { response } = this;
-    const { socket } = response;
-    if (this.watched || socket === null || response.writableFinished) return;
-    this.watched = true;
-    socket.setTimeout(timeoutMs);
-    // before Node's own listener, which sets the time for idle connections
-    response.prependOnceListener('finish', () => socket.setTimeout(0));
+  /** Sends the head at once and lets `reply` write what follows; without effect after another reply. */
+  openStream(reply: RawStream): void {
+    if (this.isOver) return;
+    if (this.core.stopping) this.fail(new HttpError('stopping'));
+    else {
+      this.writeHead(reply.status, reply.contentType, [...STREAM_HEADERS], reply.headers);
+      if (this.request.method === 'HEAD') this.response.end();
+      else {
+        this.stream = new OpenStream(this, this.core, this.response, reply.heartbeat);
+        this.stream.begin(reply);
+      }
+    }
+  }
+
+  /** The gateway stops: a stream ends instead of being waited for. */
+  endStream(): void {
+    this.stream?.endSoon();
+  }
+
+  /** Breaks the connection. */
+  cut(): void {
+    this.request.socket.destroy();
+  }
+
+  private writeHead(
+    status: number,
+    contentType: string,
+    list: string[],
+    headers: Readonly<Record<string, string>> | undefined,
+  ): void {
+    this.answered = true;
+    // both values are plain: an id is checked or ours, a content type comes from a route
+    (this.response as HeadBlockResponse).headBlock =
+      `${this.core.headBlock}X-Request-Id: ${this.requestId}\r\nContent-Type: ${contentType}\r\n`;
+    if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
+    if (this.core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
+    this.response.writeHead(status, list);
   }
 
   private abort(reason: HttpError): void {
@@ -176,9 +200,11 @@ export class Exchange implements RouteContext {
 
   /** The response is finished, or its connection is gone. */
   closed(): void {
-    if (!this.answered) this.abort(new HttpError('client_gone'));
+    if (this.over !== undefined) return;
+    if (!this.answered || this.stream?.close() === false) this.abort(new HttpError('client_gone'));
     this.over = this.ended === undefined && this.flushed && this.request.method !== 'HEAD';
     for (const listener of this.overListeners ?? []) listener(this.over);
-    this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, this.startedAt);
+    const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
+    this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
   }
 }

@@ -20,6 +20,8 @@ export class HttpCore {
   /** Each exchange knows its place. */
   private readonly open: Exchange[] = [];
   private readonly sweeper: NodeJS.Timeout;
+  /** How many of the open exchanges are streams. */
+  streams = 0;
 
   constructor(
     readonly settings: HttpSettings,
@@ -32,7 +34,8 @@ export class HttpCore {
     this.sweeper.unref();
     // every waiting request listens to it
     setMaxListeners(0, this.stop.signal);
-    metrics.countInFlight(() => this.open.length);
+    metrics.countInFlight(() => this.inFlight);
+    metrics.countStreams(() => this.streams);
   }
 
   /** Readiness is off and replies ask the client to close its connection. */
@@ -46,19 +49,21 @@ export class HttpCore {
 
   beginStop(): void {
     this.stop.abort();
+    for (const exchange of [...this.open]) exchange.endStream();
   }
 
+  /** Requests being worked on. Streams, which live for hours, are none of them. */
   get inFlight(): number {
-    return this.open.length;
+    return this.open.length - this.streams;
   }
 
   opened(exchange: Exchange): void {
     exchange.place = this.open.push(exchange) - 1;
   }
 
-  closed(exchange: Exchange, operationId: string, status: number, startedAt: number): void {
+  closed(exchange: Exchange, operationId: string, status: number, seconds: number): void {
     this.remove(exchange);
-    this.metrics.requests.observe(operationId, status, (this.now() - startedAt) / 1_000);
+    this.metrics.requests.observe(operationId, status, seconds);
   }
 
   /** Nothing more can be read from this connection: resolves when its requests are answered. */

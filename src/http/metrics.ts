@@ -34,6 +34,17 @@ export class Metrics implements MetricRegistry {
     });
   }
 
+  countStreams(current: () => number): void {
+    new Gauge({
+      name: 'portico_http_streams_open',
+      help: 'Replies that go on until the client or the gateway ends them.',
+      registers: [this.registry],
+      collect() {
+        this.set(current());
+      },
+    });
+  }
+
   /** @param states asked at each scrape: 1 where the backend answers */
   reportBackends(states: () => Promise<readonly HealthState[]>): void {
     new Gauge({

@@ -8,7 +8,7 @@ import { Exchange } from './exchange.js';
 import { withContractNames } from './headers.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
-import { type BoundRoute, JsonText, type RawReply, Reply } from './route.js';
+import { type BoundRoute, JsonText, Reply } from './route.js';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -138,8 +138,9 @@ async function serveRaw(
   const { exchange } = request as MountedRequest;
   const body = hasBody(request) ? await bodyOf(request, exchange, instance.bodyLimit) : NOTHING;
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
-  const reply: RawReply = await route.handle(raw, exchange, undefined);
-  exchange.send(reply.status, reply.contentType ?? JSON_TYPE, reply.body, reply.headers);
+  const reply = await route.handle(raw, exchange, undefined);
+  if ('open' in reply) exchange.openStream(reply);
+  else exchange.send(reply.status, reply.contentType ?? JSON_TYPE, reply.body, reply.headers);
 }
 
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {

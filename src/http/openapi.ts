@@ -12,6 +12,8 @@ export interface DocumentedService {
   readonly routes: readonly RouteDescription[];
 }
 
+const JSON_TYPE = 'application/json';
+
 type Json = { [key: string]: unknown };
 
 /** The OpenAPI 3.1 document of every route, from the same schemas that check the requests. */
@@ -21,7 +23,8 @@ export function openapiDocument(services: readonly DocumentedService[], version:
   const responses: Record<string, Json> = {};
   for (const service of services) {
     schemas[`${service.name}.error`] = component(`${service.name}.error`, service.error, 'output');
-    responses[`${service.name}.error`] = jsonContent(
+    responses[`${service.name}.error`] = content(
+      JSON_TYPE,
       refTo('schemas', `${service.name}.error`),
       'Refused or failed.',
     );
@@ -59,10 +62,10 @@ function refTo(kind: 'schemas' | 'responses', name: string): Json {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-function jsonContent(schema: Json, description?: string): Json {
+function content(type: string, schema: Json, description?: string): Json {
   return {
     ...(description === undefined ? {} : { description }),
-    content: { 'application/json': { schema } },
+    content: { [type]: { schema } },
   };
 }
 
@@ -99,9 +102,9 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     ],
     ...(request.body === undefined || method === 'HEAD'
       ? {}
-      : { requestBody: jsonContent(refTo('schemas', `${route.operationId}.request`)) }),
+      : { requestBody: content(JSON_TYPE, refTo('schemas', `${route.operationId}.request`)) }),
     responses: {
-      200: jsonContent(refTo('schemas', `${route.operationId}.reply`), 'Done.'),
+      200: content(route.replyType ?? JSON_TYPE, refTo('schemas', `${route.operationId}.reply`), 'Done.'),
       ...Object.fromEntries(
         [...statuses].sort().map((status) => [status, refTo('responses', `${service.name}.error`)]),
       ),

@@ -10,7 +10,7 @@ interface Series {
 /** A latency histogram by operation and status whose observation costs two map look-ups beside. */
 export class RequestHistogram implements MetricSource {
   readonly name = 'portico_http_request_duration_seconds';
-  readonly help = 'Time from the request head to the end of the reply.';
+  readonly help = 'Time from the request head to the end of the reply, of a stream to its head.';
   readonly type = 'histogram';
   private readonly series = new Map<string, Map<number, Series>>();
 

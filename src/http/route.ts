@@ -49,13 +49,14 @@ export interface RouteContext {
   /** Aborts when the gateway begins to stop: what only waits for something to happen answers with what it has. */
   readonly stopping: AbortSignal;
   readonly log: Logger;
-  /** Gives the request another deadline, in ms from now. */
-  limitTo(timeoutMs: number): void;
   /**
    * Calls `listener` once when the exchange is over: `true` when the handler's own reply went out completely, `false`
-   * when the client left, an error was sent instead, or the reply had no body (HEAD).
+   * when the client left, an error was sent instead, or the reply had no body (HEAD). Of a stream: `true` when it was
+   * ended and its last byte went out.
    */
   onOver(listener: (sent: boolean) => void): void;
+  /** From now the request must be answered within `timeoutMs` (504), whatever deadline it had; for a wait that it asks for. */
+  limitTo(timeoutMs: number): void;
 }
 
 /** What the documentation (OpenAPI) and the metrics need of every route. */
@@ -76,6 +77,8 @@ export interface RouteDescription {
   };
   /** Schema of the body of a 200. */
   readonly reply: z.ZodType;
+  /** Content type of a 200 that is not JSON, such as `text/event-stream`, for the documentation. */
+  readonly replyType?: string;
   /** Statuses beside 200 that a caller should expect, for the documentation. */
   readonly errors?: readonly number[];
 }
@@ -138,11 +141,43 @@ export interface RawReply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Where a stream's handler puts what goes to the client. */
+export interface StreamSink {
+  /**
+   * Sends `chunk` after what came before; without effect once the stream is over. A client that leaves more than
+   * `http.streamBufferBytes` of earlier chunks unread is cut off instead.
+   */
+  write(chunk: string | Buffer): void;
+  /** Ends the reply after what was written. */
+  end(): void;
+  /** Nothing more is sent: it was ended or cut, or the client left. */
+  readonly isOver: boolean;
+  /** Calls `listener` once when the connection is done with the stream, whatever ended it; at once when it is already. */
+  onClose(listener: () => void): void;
+}
+
+/**
+ * A raw route's answer that goes on until the client leaves, the handler ends it or the gateway stops. Its head goes out at
+ * once; from then there is no deadline. It does not count as a request in flight: the service bounds how many it opens.
+ * What a handler acquires before it returns must be given back by `RouteContext.onOver`, because `open` is not called for
+ * HEAD, for a client that has left meanwhile and when the gateway is stopping (503).
+ */
+export interface RawStream {
+  readonly status: number;
+  readonly contentType: string;
+  /** Beside `Cache-Control: no-cache` and those of every reply. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `text` is sent whenever nothing else was for `everyMs` (exact to 200 ms): proxies drop connections that are silent. */
+  readonly heartbeat?: { readonly everyMs: number; readonly text: string };
+  /** Called once, when the head is on its way. What it throws cuts the connection. */
+  open(sink: StreamSink): void;
+}
+
 /** A route that gets the request's bytes. With `prefix`, it takes everything below its path. */
 export interface RawRoute<Deps> extends RouteDescription {
   readonly kind: 'raw';
   readonly prefix?: boolean;
-  readonly handle: (request: RawRequest, context: RouteContext, deps: Deps) => Promise<RawReply>;
+  readonly handle: (request: RawRequest, context: RouteContext, deps: Deps) => Promise<RawReply | RawStream>;
 }
 
 export type Route<Deps> = JsonRoute<Deps> | RawRoute<Deps>;

@@ -26,6 +26,14 @@ export const httpSettings = z.strictObject({
   replyIdleTimeoutMs: milliseconds(60_000).describe(
     'A client that takes nothing of its reply for so long is cut off.',
   ),
+  streamBufferBytes: z
+    .int()
+    .min(1_024)
+    .max(1024 * 1024 * 1024)
+    .default(1024 * 1024)
+    .describe(
+      'A client of a stream is cut off when more than so many bytes wait for it and another piece comes.',
+    ),
   requestTimeoutMs: milliseconds(300_000).describe(
     'Line, headers and body of a request must have arrived by then (408).',
   ),

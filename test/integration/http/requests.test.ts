@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import type { BoundRoute } from '../../../src/http/route.js';
 import { eventually } from '../../support/eventually.js';
 import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { RawClient } from '../../support/raw-client.js';
@@ -293,4 +295,30 @@ it('takes the whole address for the path, as clients of a proxy send it', async 
   );
   expect(await client.until(/size/)).toContain('{"target":"/a?b=1","size":0}');
   client.end();
+});
+
+it('lets a handler move its own deadline', async () => {
+  const route: BoundRoute = {
+    kind: 'raw',
+    operationId: 'test.patient',
+    summary: 'Waits for as long as its path says.',
+    methods: ['GET'],
+    path: '/patient',
+    prefix: true,
+    reply: z.unknown(),
+    handle: async ({ target }, context) => {
+      context.limitTo(Number(target.slice(1)));
+      await new Promise((resolve) => {
+        const timer = setTimeout(resolve, 1_000);
+        context.signal.addEventListener('abort', () => resolve(clearTimeout(timer)));
+      });
+      return { status: 200, body: '{}' };
+    },
+  };
+  const patient = await startHttpCore({}, { routes: [route], timeoutMs: 400 });
+  const [longer, shorter] = await Promise.all(
+    [5_000, 100].map((ms) => fetch(`${patient.url}/test/patient/${ms}`, { headers: AUTH })),
+  );
+  expect([longer?.status, shorter?.status]).toEqual([200, 504]);
+  await patient.stop();
 });
