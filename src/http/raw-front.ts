@@ -50,14 +50,26 @@ function serveRaw(core: HttpCore, instance: ServiceInstance): Serve {
     else exact.set(path, dispatch);
   }
   return (request, response, target) => {
-    request.url = target.startsWith('/') ? target : `/${target}`;
+    request.url = slashed(target);
     const exchange = admit(request, response);
     if (exchange === undefined) return;
     const path = pathOf(request.url);
-    const dispatch = exact.get(path) ?? prefixes.find((place) => isBelow(path, place.path))?.dispatch;
+    let dispatch = exact.get(path);
+    if (dispatch === undefined) {
+      const place = prefixes.find((each) => isBelow(path, each.path));
+      dispatch = place?.dispatch;
+      // as Express cuts the path of `router.use`
+      if (place !== undefined && place.path !== '')
+        request.url = slashed(request.url.slice(place.path.length));
+    }
     if (dispatch === undefined) exchange.fail(new HttpError('not_found'));
     else dispatch(request as MountedRequest);
   };
+}
+
+/** What is left of a target after a prefix begins with a slash again. */
+function slashed(rest: string): string {
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 /** Without the query and, as Express does, without one slash at the end. */

@@ -126,7 +126,7 @@ export interface JsonRoute<Deps> extends RouteDescription {
 /** A request as it came, for services whose paths and bodies are not JSON over fixed paths. */
 export interface RawRequest {
   readonly method: string;
-  /** Path and query below the mount, exactly as sent (percent-encoding, order and all), starting with `/` or `?`. */
+  /** Path and query below the mount (and below the path of a `prefix` route), exactly as sent (percent-encoding, order and all), starting with `/`. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
   /** Empty when there was none. */

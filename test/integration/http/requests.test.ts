@@ -297,6 +297,26 @@ it('takes the whole address for the path, as clients of a proxy send it', async 
   client.end();
 });
 
+it('cuts the path of a prefix route the same way where all routes are raw', async () => {
+  const route: BoundRoute = {
+    kind: 'raw',
+    operationId: 'test.below',
+    summary: 'Answers its target.',
+    methods: ['GET'],
+    path: '/below',
+    prefix: true,
+    reply: z.unknown(),
+    handle: async ({ target }) => ({ status: 200, body: JSON.stringify(target) }),
+  };
+  const raw = await startHttpCore({}, { routes: [route] });
+  const target = async (path: string) => (await fetch(`${raw.url}${path}`, { headers: AUTH })).json();
+  expect(await target('/test/below/a%2Fb//c?x=1')).toBe('/a%2Fb//c?x=1');
+  expect(await target('/test/below?x=1')).toBe('/?x=1');
+  expect(await target('/test/below')).toBe('/');
+  expect(await target('/test/belowground')).toMatchObject({ code: 'not_found' });
+  await raw.stop();
+});
+
 it('lets a handler move its own deadline', async () => {
   const route: BoundRoute = {
     kind: 'raw',
