@@ -40,6 +40,11 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
     });
     app.handle(request as never, response as never);
   });
+  const connections = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -47,16 +52,19 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
       resolve();
     });
   });
-  return { port: (server.address() as AddressInfo).port, drain: (capMs) => drain(server, capMs) };
+  return {
+    port: (server.address() as AddressInfo).port,
+    drain: (capMs) => drain(server, connections, capMs),
+  };
 }
 
-async function drain(server: Server, capMs: number): Promise<void> {
+async function drain(server: Server, connections: ReadonlySet<Socket>, capMs: number): Promise<void> {
   const startedAt = performance.now();
   await new Promise<void>((resolve) => {
     const sweep = setInterval(() => {
       const elapsed = performance.now() - startedAt;
       // timers run before sockets are read: requests that have arrived meanwhile are no idle connections
-      if (elapsed >= IDLE_GRACE_MS) setImmediate(() => server.closeIdleConnections());
+      if (elapsed >= IDLE_GRACE_MS) setImmediate(() => closeIdle(server, connections));
       if (elapsed >= capMs) server.closeAllConnections();
     }, DRAIN_EVERY_MS);
     // HTTP's own close cuts idle connections at once, and with them requests that are on their way
@@ -66,6 +74,12 @@ async function drain(server: Server, capMs: number): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Node takes a connection on which nothing was ever sent for a request that has begun; clients open some in advance. */
+function closeIdle(server: Server, connections: ReadonlySet<Socket>): void {
+  server.closeIdleConnections();
+  for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
 }
 
 /**

@@ -50,6 +50,15 @@ it('drops no request when it stops under load, and asks clients to close', async
   for (const refusal of refusals) expect(['ECONNREFUSED', 'ECONNRESET']).toContain(refusal);
 });
 
+it('is not held up by a connection on which nothing was ever sent', async () => {
+  const core = await startHttpCore();
+  const silent = await RawClient.open(core.port);
+  const startedAt = performance.now();
+  await core.stop();
+  expect(performance.now() - startedAt).toBeLessThan(700);
+  await silent.closed();
+});
+
 it('closes idle connections at once and lets a running request end', async () => {
   const core = await startHttpCore();
   const idle = await RawClient.open(core.port);
