@@ -21,6 +21,8 @@ export interface SessionOptions {
   /** Gets the replies of the greeting, before anybody else's command is sent. */
   readonly onOpen?: (replies: readonly RespValue[]) => void;
   readonly onClose?: () => void;
+  /** Takes what Redis sends unasked; `false` of what is a reply. */
+  readonly takePush?: (value: RespValue) => boolean;
 }
 
 /** How long a server that is still loading its data is left alone before it is asked again, in ms. */
@@ -104,8 +106,8 @@ export class Session {
   }
 
   private takeOver(socket: Socket): void {
-    const { stallMs, replyLimit, observer } = this.options;
-    const wire = new Wire(socket, stallMs, replyLimit, observer);
+    const { stallMs, replyLimit, observer, takePush } = this.options;
+    const wire = new Wire(socket, stallMs, replyLimit, observer, takePush);
     socket.once('close', () => {
       if (this.wire !== wire) return;
       this.wire = undefined;

@@ -46,12 +46,14 @@ export class Wire {
   /**
    * @param stallMs when replies are due and not one byte arrives for so long, the connection is given up
    * @param replyLimit bytes of replies that are kept for one request; a reply beyond is replaced by an error
+   * @param takePush takes what Redis sends unasked, between replies; `false` of what is a reply
    */
   constructor(
     private readonly socket: Socket,
     private readonly stallMs: number,
     private readonly replyLimit: number,
     private readonly observer?: WireObserver,
+    private readonly takePush?: (value: RespValue) => boolean,
   ) {
     const decoder = new RespDecoder((reply) => this.receive(reply));
     socket.on('data', (chunk: Buffer) => {
@@ -139,6 +141,7 @@ export class Wire {
   }
 
   private receive(reply: RespValue): void {
+    if (this.takePush?.(reply) === true) return;
     const flight = this.first;
     if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
     flight.size += sizeOf(reply);
