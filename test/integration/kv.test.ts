@@ -240,7 +240,7 @@ describe('pipelines and transactions', () => {
 describe('commands that are refused', () => {
   test.each([
     'SUBSCRIBE x',
-    'subscribe x',
+    'Subscribe x',
     'PSUBSCRIBE x',
     'MONITOR',
     'SELECT 3',

@@ -1,7 +1,7 @@
 import { HttpError } from '../../http/errors.js';
 import { IdleRegistry } from '../../lib/idle-registry.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
-import { notConnected } from './errors.js';
+import { isLoginRefused, notConnected } from './errors.js';
 import { RespError } from './resp-decoder.js';
 import { encodeCommand } from './resp-encoder.js';
 import type { AclPrincipal } from './rest-tokens.js';
@@ -109,6 +109,6 @@ export class AclUsers {
 /** False when Redis refused the login. @throws HttpError `backend_unavailable` when there is no connection for another reason */
 function isIn({ isOpen, failure }: Session): boolean {
   if (isOpen) return true;
-  if (failure !== undefined && /^(WRONGPASS|NOAUTH) /.test(failure.message)) return false;
+  if (isLoginRefused(failure)) return false;
   throw notConnected(failure);
 }

@@ -1,3 +1,4 @@
+import { HttpError } from '../../http/errors.js';
 import type { Principal, RouteContext } from '../../http/route.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
@@ -8,11 +9,13 @@ import { CommandTallies } from './command-tallies.js';
 import { CommandRules, type Lane, type Row } from './commands.js';
 import type { Endpoint } from './connection.js';
 import type { Emulations } from './emulations/emulations.js';
+import { isLoginRefused } from './errors.js';
 import { ExclusiveConnections } from './exclusive-connections.js';
 import type { RespValue } from './resp-decoder.js';
 import { AclPrincipal, type RestTokens } from './rest-tokens.js';
 import { exclusiveTransaction, type Finish, rowsPayload, SessionRunner } from './runner.js';
 import { Session, type SessionOptions } from './session.js';
+import { Streams } from './streams/streams.js';
 import type { WireObserver } from './wire.js';
 
 export interface KvClientOptions {
@@ -26,6 +29,7 @@ export interface KvClientOptions {
   /** How long a request may wait in Redis, in ms. */
   readonly longestBlockMs: number;
   readonly aclUserLimit: number;
+  readonly streamLimit: number;
   /** Upper-case names of commands that the configuration refuses. */
   readonly denied: ReadonlySet<string>;
   readonly tokens: RestTokens;
@@ -45,6 +49,7 @@ const RECHECK_MS = 1_000;
 export class KvClient {
   readonly tallies = new CommandTallies();
   readonly aclTokens: AclTokens;
+  readonly streams: Streams;
   private readonly sessions: Readonly<Record<Lane, Session>>;
   private readonly shared: SessionRunner;
   private readonly users: AclUsers;
@@ -64,6 +69,13 @@ export class KvClient {
     this.users = new AclUsers({ open: (user) => this.openSession({}, user), limit, lifecycle });
     this.exclusive = new ExclusiveConnections({ limit: exclusiveLimit, lifecycle });
     this.aclTokens = new AclTokens(this.users, options.tokens);
+    this.streams = new Streams({
+      open: (more, user) => this.openSession(more, user),
+      verify: (user) => this.verify(user),
+      limit: options.streamLimit,
+      stallMs: options.timeoutMs,
+      lifecycle,
+    });
     this.recheckPassword();
   }
 
@@ -137,6 +149,12 @@ export class KvClient {
     if (user !== undefined) await this.users.use(user, () => Promise.resolve());
     const stallMs = this.options.longestBlockMs + this.options.timeoutMs;
     return this.exclusive.use(user?.key ?? '', () => this.openSession({ stallMs }, user), signal, work);
+  }
+
+  /** @throws HttpError `unauthorized` when Redis no longer takes the password of `user`, or the shared one */
+  private async verify(user: AclPrincipal | undefined): Promise<void> {
+    if (user !== undefined) await this.users.use(user, () => Promise.resolve());
+    else if (isLoginRefused(this.sessions.main.failure)) throw new HttpError('unauthorized');
   }
 
   private opened(commands: RespValue): void {

@@ -1,3 +1,4 @@
+import { HttpError } from '../../http/errors.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 
@@ -58,9 +59,10 @@ export class DailyQuota {
     return `ERR max daily request limit exceeded. Limit: ${this.options.limit}, Usage: ${this.used}`;
   }
 
-  /** Until the next day begins, in seconds. */
-  get retryAfter(): number {
-    return Math.ceil((DAY_MS - (this.options.now() % DAY_MS)) / 1_000);
+  /** The answer to a request beyond the limit: it may come again when the next day begins. */
+  exceeded(): HttpError {
+    const retryAfter = Math.ceil((DAY_MS - (this.options.now() % DAY_MS)) / 1_000);
+    return new HttpError('too_many_requests', this.refusal, { retryAfter });
   }
 
   private get used(): number {

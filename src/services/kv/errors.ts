@@ -22,6 +22,11 @@ function errorText(error: HttpError): string {
   }
 }
 
+/** Whether it is the login that keeps a connection from being opened. */
+export function isLoginRefused(failure: Error | undefined): boolean {
+  return failure !== undefined && /^(WRONGPASS|NOAUTH) /.test(failure.message);
+}
+
 /** Nothing was sent to Redis: the request may be repeated. */
 export function notConnected(cause?: unknown): HttpError {
   return new HttpError('backend_unavailable', 'Redis is not available; nothing was executed', { cause });

@@ -2,23 +2,17 @@ import { HttpError } from '../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../http/route.js';
 import { type Answer, formatOf, listAnswer, singleAnswer } from './answer-format.js';
 import { answerRows, answerTransaction } from './answer-rows.js';
-import type { KvClient } from './client.js';
 import type { Row } from './commands.js';
 import type { DailyQuota } from './daily-quota.js';
+import type { KvDeps } from './deps.js';
 import { commandOfJson, commandsOfJson } from './json-arguments.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
+import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
 import { transactionResults } from './transaction.js';
-
-export interface KvDeps {
-  readonly client: KvClient;
-  readonly quota: DailyQuota;
-  readonly limits: RequestLimits;
-  readonly nextSyncToken: () => string;
-}
 
 type Handle = RawRoute<KvDeps>['handle'];
 
@@ -28,8 +22,8 @@ export const handleCommand: Handle = (request, context, deps) =>
 
 /** The command is in the path; POST and PUT append their body to it. */
 export const handlePath: Handle = (request, context, deps) => {
-  if (request.target.startsWith('//') && request.method === 'POST') {
-    const endpoint = doubledSlash(request.target);
+  if (request.target.startsWith('//')) {
+    const endpoint = doubledSlash(request);
     if (endpoint !== undefined) return endpoint(request, context, deps);
   }
   if (request.body.length > 0 && request.method === 'GET')
@@ -37,12 +31,22 @@ export const handlePath: Handle = (request, context, deps) => {
   return runCommand(commandOfPath(request.target, request.body), request, context, deps);
 };
 
+const STREAMS: ReadonlyMap<string, Handle> = new Map([
+  ['subscribe', handleSubscribe],
+  ['psubscribe', handlePsubscribe],
+  ['monitor', handleMonitor],
+]);
+
 /** Clients that join a base URL which ends in a slash ask for `//pipeline`. */
-function doubledSlash(target: string): Handle | undefined {
-  const match = /^\/\/(pipeline|multi-exec)?\/?(?:\?|$)/.exec(target);
-  if (match === null) return undefined;
-  if (match[1] === undefined) return handleCommand;
-  return match[1] === 'pipeline' ? handlePipeline : handleTransaction;
+function doubledSlash({ target, method }: RawRequest): Handle | undefined {
+  const [, name = '', rest = ''] = /^\/\/([a-z-]*)(.*)$/s.exec(target) ?? [];
+  const stream = STREAMS.get(name);
+  if (stream !== undefined && method !== 'PUT' && /^([/?]|$)/.test(rest))
+    return (request, context, deps) => stream({ ...request, target: rest }, context, deps);
+  if (method !== 'POST' || !/^\/?(\?|$)/.test(rest)) return undefined;
+  if (name === '') return handleCommand;
+  if (name === 'pipeline') return handlePipeline;
+  return name === 'multi-exec' ? handleTransaction : undefined;
 }
 
 function runCommand(
@@ -56,7 +60,7 @@ function runCommand(
   if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
   const row = client.rules.admit(command, context.principal.access);
   if (typeof row === 'string') throw new HttpError('invalid_request', row);
-  if (!quota.grantAll(1)) throw overQuota(quota);
+  if (!quota.grantAll(1)) throw quota.exceeded();
   const finish = (replies: RespValue[]) => {
     tally([row], replies);
     return reply(singleAnswer(replies[0], format), nextSyncToken);
@@ -101,7 +105,7 @@ export const handleTransaction: Handle = (request, context, { client, quota, lim
     if (typeof row === 'string') throw new HttpError('invalid_request', row);
     return row;
   });
-  if (!quota.grantAll(rows.length)) throw overQuota(quota);
+  if (!quota.grantAll(rows.length)) throw quota.exceeded();
   const finish = (results: RespValue[] | RespError) => {
     const jsonFormat = format === 'resp2' ? 'utf8' : format;
     if (results instanceof RespError) return reply(singleAnswer(results, jsonFormat), nextSyncToken);
@@ -124,10 +128,6 @@ function limitToQuota(rows: (Row | RespError)[], quota: DailyQuota): boolean {
     if (!(row instanceof RespError) && granted-- <= 0) rows[i] = refusal;
   }
   return false;
-}
-
-function overQuota(quota: DailyQuota): HttpError {
-  return new HttpError('too_many_requests', quota.refusal, { retryAfter: quota.retryAfter });
 }
 
 function refuseTooLong(commands: readonly Command[], limits: RequestLimits): void {

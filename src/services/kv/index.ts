@@ -50,6 +50,7 @@ function openDatabase(
   nextSyncToken: () => string,
 ): ServiceInstance {
   const { name, url, bodyLimit, commandLimit, pipelineLimit, dailyRequestLimit, timeoutMs } = database;
+  const { streamHeartbeatMs } = database;
   if (url === null) throw new Error(`kv database ${name} has no address`);
   const { rest } = databaseTokens(database);
   if (rest === undefined) throw new Error(`kv database ${name} has no token`);
@@ -61,6 +62,7 @@ function openDatabase(
     exclusiveLimit: database.exclusiveConnections,
     longestBlockMs: database.longestBlockMs,
     aclUserLimit: database.aclUsers,
+    streamLimit: database.streams,
     denied: new Set(database.deniedCommands.map((command) => command.toUpperCase())),
     tokens: rest,
     emulations: createEmulations(),
@@ -73,7 +75,7 @@ function openDatabase(
   const limits = { command: commandLimit, pipeline: pipelineLimit };
   return {
     ...mountOf(database),
-    routes: bindRoutes(kvRoutes, { client, quota, limits, nextSyncToken }),
+    routes: bindRoutes(kvRoutes, { client, quota, limits, streamHeartbeatMs, nextSyncToken }),
     formatError,
     bodyLimit,
     timeoutMs,

@@ -1,6 +1,7 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
 import type { KvClient } from './client.js';
+import type { StreamTally } from './streams/event-stream.js';
 import type { WireObserver } from './wire.js';
 
 const ROUND_TRIP = 'portico_kv_backend_round_trip_seconds';
@@ -30,6 +31,18 @@ export class KvMetrics {
       collect: () => this.gauge((client) => client.exclusiveInUse),
     });
     registry.add({
+      name: 'portico_kv_streams_open',
+      help: 'Open streams by kind: subscribe, psubscribe, monitor.',
+      type: 'gauge',
+      collect: () => this.streams(({ open }) => open),
+    });
+    registry.add({
+      name: 'portico_kv_stream_messages_total',
+      help: 'Messages handed to streams: one that two clients get counts twice.',
+      type: 'counter',
+      collect: () => this.streams(({ messages }) => messages),
+    });
+    registry.add({
       name: ROUND_TRIP,
       help: 'Time from a write to Redis to the first reply; a sample of the writes.',
       type: 'histogram',
@@ -55,6 +68,15 @@ export class KvMetrics {
           .filter(([, value]) => value > 0)
           .map(([result, value]) => ({ labels: { database, command, result }, value })),
       ),
+    );
+  }
+
+  private streams(read: (tally: StreamTally) => number): MetricSample[] {
+    return [...this.clients].flatMap(([database, { streams }]) =>
+      Object.entries(streams.tallies).map(([kind, tally]) => ({
+        labels: { database, kind },
+        value: read(tally),
+      })),
     );
   }
 

@@ -15,12 +15,16 @@ const PERCENT = 37;
  */
 export function commandOfPath(target: string, body: Buffer): Command {
   const query = target.indexOf('?');
-  const path = query < 0 ? target : target.slice(0, query);
-  const segments = path.length > 1 ? path.slice(1).split('/') : [];
-  const command: Argument[] = path.includes('%') ? segments.map(decode) : segments;
+  const command = segmentsOfPath(query < 0 ? target : target.slice(0, query));
   if (body.length > 0) command.push(body);
   if (query >= 0) appendParameters(command, target.slice(query + 1));
   return command;
+}
+
+/** The segments of a path without query, decoded. @throws HttpError `invalid_request` */
+export function segmentsOfPath(path: string): Argument[] {
+  const segments = path.length > 1 ? path.slice(1).split('/') : [];
+  return path.includes('%') ? segments.map(decode) : segments;
 }
 
 function appendParameters(command: Argument[], query: string): void {

@@ -8,7 +8,10 @@ export type Inspect = (command: Command) => string | undefined;
 
 /** They change the state of the connection that all requests share, or turn it into a stream. */
 const CONNECTION_STATE = `AUTH HELLO RESET QUIT SELECT CLIENT READONLY READWRITE ASKING MULTI EXEC DISCARD WATCH UNWATCH
-  SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE MONITOR SYNC PSYNC REPLCONF`;
+  SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE SYNC PSYNC REPLCONF`;
+
+/** As commands they would turn the shared connection into a stream. */
+const STREAMS = 'SUBSCRIBE PSUBSCRIBE MONITOR';
 
 /** Redis takes them for a web page's request and closes the connection. */
 const NO_COMMANDS = 'POST HOST:';
@@ -22,6 +25,7 @@ const SERVER = `SHUTDOWN DEBUG MODULE MIGRATE REPLICAOF SLAVEOF FAILOVER CLUSTER
 
 const REASONS: readonly [string, string][] = [
   [CONNECTION_STATE, 'it acts on the connection that all requests share'],
+  [STREAMS, 'streams have paths of their own: /subscribe/{channel}, /psubscribe/{pattern}, /monitor'],
   [NO_COMMANDS, 'Redis closes the connection that all requests share'],
   [BLOCKING, 'it blocks the connection that all requests share'],
   [SERVER, 'it acts on the server, not on data'],

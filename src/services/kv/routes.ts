@@ -1,8 +1,51 @@
 import type { RawRoute } from '../../http/route.js';
-import { handleCommand, handlePath, handlePipeline, handleTransaction, type KvDeps } from './handlers.js';
+import type { KvDeps } from './deps.js';
+import { handleCommand, handlePath, handlePipeline, handleTransaction } from './handlers.js';
 import { documents } from './schemas.js';
+import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
 
 const STATUSES = [400, 405, 413, 429, 502];
+
+/** Before the prefix that takes every path as a command. */
+const STREAMS: readonly RawRoute<KvDeps>[] = [
+  {
+    kind: 'raw',
+    prefix: true,
+    operationId: 'kv.subscribe',
+    summary: 'Messages of channels as server-sent events; several channels are separated by slashes.',
+    methods: ['GET', 'POST'],
+    path: '/subscribe',
+    documentedPath: '/subscribe/:channel',
+    reply: documents.events,
+    replyType: 'text/event-stream',
+    errors: [400, 405, 429],
+    handle: handleSubscribe,
+  },
+  {
+    kind: 'raw',
+    prefix: true,
+    operationId: 'kv.psubscribe',
+    summary: 'Messages of channels that match patterns as server-sent events.',
+    methods: ['GET', 'POST'],
+    path: '/psubscribe',
+    documentedPath: '/psubscribe/:pattern',
+    reply: documents.events,
+    replyType: 'text/event-stream',
+    errors: [400, 405, 429],
+    handle: handlePsubscribe,
+  },
+  {
+    kind: 'raw',
+    operationId: 'kv.monitor',
+    summary: 'Every command that Redis runs as server-sent events; for the Standard token.',
+    methods: ['GET', 'POST'],
+    path: '/monitor',
+    reply: documents.events,
+    replyType: 'text/event-stream',
+    errors: [400, 405, 429],
+    handle: handleMonitor,
+  },
+];
 
 export const kvRoutes: readonly RawRoute<KvDeps>[] = [
   {
@@ -38,6 +81,7 @@ export const kvRoutes: readonly RawRoute<KvDeps>[] = [
     errors: STATUSES,
     handle: handleCommand,
   },
+  ...STREAMS,
   {
     kind: 'raw',
     prefix: true,

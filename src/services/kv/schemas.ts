@@ -102,6 +102,15 @@ const database = z.strictObject({
     .max(10_000)
     .default(100)
     .describe('ACL users that may have a connection at once, made by their first request (503).'),
+  streams: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(1_000)
+    .describe('Streams (subscribe, psubscribe, monitor) that may be open at once (503).'),
+  streamHeartbeatMs: milliseconds(15_000, 1_000).describe(
+    'A stream that was silent for so long gets a comment, so that proxies keep it open.',
+  ),
 });
 
 /** The section `kv` of the configuration. */
@@ -137,5 +146,6 @@ export const documents = {
   commands: z.array(commandBody).min(1),
   value: z.unknown().describe('Bytes that become the last argument.'),
   reply: success,
+  events: z.string().describe('Events `data: <kind>,<name>,...`; see README.'),
   replies: z.array(z.union([success, failure])).describe('One entry a row, in order.'),
 };
