@@ -1,10 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { compare } from './frame.mjs';
-import { startServer } from './server-process.mjs';
+import { get } from './kv-requests.mjs';
+import { withKvServers } from './kv-servers.mjs';
+import { fixed } from './load.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
 export const backends = ['redis'];
@@ -13,53 +10,22 @@ const VALUE = 'x'.repeat(100);
 
 /**
  * One GET of 100 bytes a request, through the whole gateway, against bare node:http with ioredis.
- * @param {{ rounds: number, seconds: number, connections: number }} load
+ * @param {import('./frame.mjs').Load} load
  */
-export async function run(load) {
-  const url = process.env.PORTICO_REDIS_URL;
-  const key = `bench:${randomBytes(6).toString('hex')}`;
-  const token = randomBytes(24).toString('base64url');
-  const redis = new Redis(url);
-  const folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
-  const servers = [];
-  try {
+export function run(load) {
+  return withKvServers(async ({ redis, prefix, token, reference, gateway }) => {
+    const key = `${prefix}get`;
     await redis.set(key, VALUE, 'EX', 3_600);
-    const reference = await startServer({
-      args: ['test/bench/kv-reference.mjs'],
-      env: { PORTICO_REDIS_URL: url },
-      portOf: (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined,
-    });
-    servers.push(reference);
-    const gateway = await startGateway(folder, url, token);
-    servers.push(gateway);
-    const expectedBody = Buffer.from(JSON.stringify({ result: VALUE }));
+    const expected = JSON.stringify({ result: VALUE });
     const contenders = [
-      { name: 'node:http + ioredis', server: reference, request: get(`/get/${key}`), expectedBody },
-      { name: 'Portico', server: gateway, request: get(`/kv/get/${key}`, token), expectedBody },
+      { name: 'node:http + ioredis', server: reference, session: fixed(get(`/get/${key}`), expected) },
+      {
+        name: 'Portico',
+        server: gateway,
+        session: fixed(get(`/kv/get/${key}`, token), expected),
+        goal: { ratio: 0.85 },
+      },
     ];
-    return await compare({ title: 'kv: single GET of 100 bytes', contenders, goal: 0.8 }, load);
-  } finally {
-    await Promise.all(servers.map((server) => server.stop()));
-    await redis.del(key).catch(() => undefined);
-    redis.disconnect();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function startGateway(folder, url, token) {
-  const file = join(folder, 'portico.yaml');
-  await writeFile(file, 'http: { port: 0 }\n', { mode: 0o600 });
-  const off = Object.fromEntries(
-    ['VECTOR', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
-  );
-  return startServer({
-    args: ['dist/main.js', '--config', file],
-    env: { ...off, PORTICO_REDIS_URL: url, PORTICO_KV_TOKEN: token },
-    portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
+    return compare({ title: 'kv: single GET of 100 bytes', contenders, connections: 64 }, load);
   });
-}
-
-function get(path, token) {
-  const credentials = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
-  return Buffer.from(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${credentials}\r\n`);
 }

@@ -1,103 +1,159 @@
-import { connect } from 'node:net';
+import { HttpConnection } from './http-connection.mjs';
+import { Latencies } from './latencies.mjs';
 
-/** Width of a latency bucket in microseconds, and how many there are (the last takes all that is slower). */
-const BUCKET_US = 20;
-const BUCKETS = 50_000;
+/**
+ * What one connection sends, and whether what it gets is right; the next request may depend on the replies before.
+ * @typedef {{ request: () => Buffer, isRight: (status: number, body: Buffer) => boolean }} Session
+ * @typedef {{ requests: number, wrong: number, seconds: number, latencies: Latencies }} Run
+ */
 
-/** Latencies of one or more runs. */
-export class Latencies {
-  #counts = new Uint32Array(BUCKETS);
-  total = 0;
-
-  /** @param {number} microseconds */
-  add(microseconds) {
-    this.#counts[Math.min(BUCKETS - 1, Math.floor(microseconds / BUCKET_US))] += 1;
-    this.total += 1;
-  }
-
-  /** @param {Latencies} other */
-  merge(other) {
-    for (let i = 0; i < BUCKETS; i++) this.#counts[i] += other.#counts[i];
-    this.total += other.total;
-  }
-
-  /** Milliseconds below which the share `quantile` of all requests ended. @param {number} quantile */
-  quantile(quantile) {
-    let rest = this.total * quantile;
-    for (let i = 0; i < BUCKETS; i++) {
-      rest -= this.#counts[i];
-      if (rest <= 0) return ((i + 1) * BUCKET_US) / 1_000;
-    }
-    return 0;
-  }
+/**
+ * The same request again and again.
+ * @param {Buffer} request
+ * @param {Buffer | string} expectedBody
+ * @returns {() => Session}
+ */
+export function fixed(request, expectedBody) {
+  const expected = Buffer.from(expectedBody);
+  const session = {
+    request: () => request,
+    isRight: (status, body) => status === 200 && body.equals(expected),
+  };
+  return () => session;
 }
 
 /**
- * Drives one server with a fixed number of kept connections, each with one request in flight, for a fixed time.
+ * Sessions that know what their connection did before: a later run goes on where an earlier one ended.
+ * @param {(connection: number) => Session} make
+ * @returns {(connection: number) => Session}
+ */
+export function lasting(make) {
+  const known = new Map();
+  return (connection) => {
+    if (!known.has(connection)) known.set(connection, make(connection));
+    return known.get(connection);
+  };
+}
+
+/**
+ * Drives one server with a fixed number of kept connections, each with one request in flight, for a fixed time or
+ * number of requests.
  *
  * Not autocannon: on two cores that the load shares with the server and its backend, the load generator must not be
  * what is measured. This one writes a prepared request and looks for the reply's length only; it takes 10 instead of
  * 17 microseconds of CPU a request, and it compares every body.
  *
- * @param {{ port: number, request: Buffer, expectedBody: Buffer | ((body: Buffer) => boolean), connections: number, seconds: number }} options
- * @returns {Promise<{ requests: number, wrong: number, seconds: number, latencies: Latencies }>}
+ * @param {{ port: number, session: (connection: number) => Session, connections: number, seconds?: number,
+ *   requests?: number, onRequest?: (done: number) => void }} options
+ * @returns {Promise<Run>}
  */
-export async function drive({ port, request, expectedBody, connections, seconds }) {
-  const latencies = new Latencies();
-  const run = { requests: 0, wrong: 0, over: false };
-  const isRight = typeof expectedBody === 'function' ? expectedBody : (body) => body.equals(expectedBody);
+export async function drive({ port, session, connections, seconds, requests = Infinity, onRequest }) {
+  const run = { requests: 0, wrong: 0, seconds: 0, latencies: new Latencies() };
+  const state = { run, left: requests, over: false, onRequest };
+  const opened = await Promise.all(Array.from({ length: connections }, () => HttpConnection.open(port)));
   const startedAt = performance.now();
-  const timer = setTimeout(() => {
-    run.over = true;
-  }, seconds * 1_000);
-  await Promise.all(
-    Array.from({ length: connections }, () => oneConnection({ port, request, isRight, run, latencies })),
+  const timer = setTimeout(
+    () => {
+      state.over = true;
+    },
+    seconds * 1_000 || 2 ** 31 - 1,
   );
-  clearTimeout(timer);
-  return {
-    requests: run.requests,
-    wrong: run.wrong,
-    seconds: (performance.now() - startedAt) / 1_000,
-    latencies,
-  };
+  try {
+    await Promise.all(opened.map((connection, i) => oneConnection(connection, session(i), state)));
+  } finally {
+    clearTimeout(timer);
+    for (const connection of opened) connection.close();
+  }
+  run.seconds = (performance.now() - startedAt) / 1_000;
+  return run;
 }
 
-/** Longest wait for a single reply, in ms. */
-const REPLY_MS = 30_000;
-
-function oneConnection({ port, request, isRight, run, latencies }) {
+function oneConnection(connection, session, state) {
+  const { run } = state;
   return new Promise((resolve, reject) => {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-    let kept = null;
     let sentAt = 0;
     const send = () => {
+      if (state.over || state.left <= 0) return resolve();
+      state.left -= 1;
+      const request = session.request();
       sentAt = performance.now();
-      socket.write(request);
+      connection.send(request, receive, reject);
     };
-    socket.setTimeout(REPLY_MS, () => socket.destroy(new Error(`no reply within ${REPLY_MS} ms`)));
-    socket.on('connect', send);
-    socket.on('data', (chunk) => {
-      kept = kept === null ? chunk : Buffer.concat([kept, chunk]);
-      const reply = readReply(kept);
-      if (reply === undefined) return;
-      kept = null;
-      latencies.add((performance.now() - sentAt) * 1_000);
+    const receive = (status, body) => {
+      run.latencies.add((performance.now() - sentAt) * 1_000);
       run.requests += 1;
-      if (reply.status !== 200 || !isRight(reply.body)) run.wrong += 1;
-      if (run.over) socket.end();
-      else send();
-    });
-    socket.on('error', reject);
-    socket.on('close', () => (run.over ? resolve() : reject(new Error('the server closed a connection'))));
+      if (!session.isRight(status, body)) run.wrong += 1;
+      state.onRequest?.(run.requests);
+      send();
+    };
+    send();
   });
 }
 
-/** One complete reply with a Content-Length, or nothing yet. */
-function readReply(bytes) {
-  const headEnd = bytes.indexOf('\r\n\r\n');
-  if (headEnd < 0) return undefined;
-  const head = bytes.latin1Slice(0, headEnd);
-  const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? 0);
-  if (bytes.length < headEnd + 4 + length) return undefined;
-  return { status: Number(head.slice(9, 12)), body: bytes.subarray(headEnd + 4, headEnd + 4 + length) };
+/**
+ * Sends at a fixed pace, whatever the replies do (open loop). A latency begins when the request is handed over: how
+ * late the timer of this process was is not the server's.
+ * @param {{ send: () => Promise<boolean>, perSecond: number, seconds: number }} options
+ *   `send` resolves to whether the reply was right
+ * @returns {Promise<Run>}
+ */
+export async function pace({ send, perSecond, seconds }) {
+  const run = { requests: 0, wrong: 0, seconds: 0, latencies: new Latencies() };
+  const startedAt = performance.now();
+  const total = perSecond * seconds;
+  const sent = [];
+  const sendOne = async () => {
+    const sentAt = performance.now();
+    const right = await send().catch(() => false);
+    run.latencies.add((performance.now() - sentAt) * 1_000);
+    run.requests += 1;
+    if (!right) run.wrong += 1;
+  };
+  await new Promise((resolve) => {
+    const timer = setInterval(() => {
+      const due = Math.min(total, ((performance.now() - startedAt) * perSecond) / 1_000);
+      while (sent.length < due) sent.push(sendOne());
+      if (sent.length < total) return;
+      clearInterval(timer);
+      resolve();
+    }, 1);
+  });
+  await Promise.all(sent);
+  run.seconds = (performance.now() - startedAt) / 1_000;
+  return run;
+}
+
+/**
+ * Sends one request over whichever connection is free, and opens another when none is.
+ * @param {number} port
+ * @param {Session} session
+ * @returns {{ send: () => Promise<boolean>, close: () => void }}
+ */
+export function freeConnections(port, session) {
+  const free = [];
+  const all = [];
+  const takeFree = () => {
+    let connection = free.pop();
+    while (connection?.ended) connection = free.pop();
+    return connection;
+  };
+  const open = async () => {
+    const connection = await HttpConnection.open(port);
+    all.push(connection);
+    return connection;
+  };
+  const send = async () => {
+    const connection = takeFree() ?? (await open());
+    return new Promise((resolve, reject) => {
+      const receive = (status, body) => {
+        free.push(connection);
+        resolve(session.isRight(status, body));
+      };
+      connection.send(session.request(), receive, reject);
+    });
+  };
+  const close = () => {
+    for (const connection of all) connection.close();
+  };
+  return { send, close };
 }

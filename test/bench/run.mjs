@@ -1,9 +1,20 @@
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import * as kvSingleGet from './kv-single-get.mjs';
 
-/** Every bench by its name; arguments choose those whose name contains one of them. */
-const BENCHES = { 'kv-single-get': kvSingleGet };
+/** Every bench, a file each; arguments choose those whose name contains one of them. */
+const BENCHES = [
+  'kv-single-get',
+  'kv-single-set',
+  'kv-pipeline',
+  'kv-transaction',
+  'kv-script',
+  'kv-large-get',
+  'kv-large-set',
+  'kv-latency',
+  'kv-soak',
+  'kv-idle-connections',
+  'kv-fuzz',
+];
 
 const VARIABLES = {
   redis: 'PORTICO_REDIS_URL',
@@ -12,33 +23,35 @@ const VARIABLES = {
   rabbitmq: 'PORTICO_RABBITMQ_URL',
 };
 
+/** What a bench is not told, it chooses. */
+const NUMBERS = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'first'];
+
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: {
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '5' },
-    connections: { type: 'string', default: '64' },
-  },
+  options: Object.fromEntries(NUMBERS.map((name) => [name, { type: 'string' }])),
 });
-const load = {
-  rounds: Number(values.rounds),
-  seconds: Number(values.seconds),
-  connections: Number(values.connections),
-};
-const chosen = Object.entries(BENCHES).filter(
-  ([name]) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
+const load = { rounds: 5, ...Object.fromEntries(Object.entries(values).map(numeric)) };
+const names = BENCHES.filter(
+  (name) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
 );
-if (chosen.length === 0) throw new Error(`no such bench; there are: ${Object.keys(BENCHES).join(', ')}`);
+if (names.length === 0) throw new Error(`no such bench; there are: ${BENCHES.join(', ')}`);
 if (!existsSync('dist/main.js')) throw new Error('dist/main.js is missing: npm run build');
+const chosen = await Promise.all(names.map((name) => import(`./${name}.mjs`)));
 
-const stop = await startBackends(new Set(chosen.flatMap(([, bench]) => bench.backends)));
+const stop = await startBackends(new Set(chosen.flatMap((bench) => bench.backends)));
 let right = true;
 try {
-  for (const [, bench] of chosen) right = (await bench.run(load)) && right;
+  for (const bench of chosen) right = (await bench.run(load)) && right;
 } finally {
   await stop();
 }
 process.exitCode = right ? 0 : 1;
+
+function numeric([name, text]) {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0) throw new Error(`--${name} must be a whole number`);
+  return [name, value];
+}
 
 /** Starts what the environment does not name; resolves to what ends it again. */
 async function startBackends(names) {

@@ -9,20 +9,22 @@ const STOP_MS = 10_000;
 
 /**
  * A server under load as a process of its own, so that its CPU time and memory are its own.
- * @param {{ args: string[], env?: Record<string, string>, portOf: (line: string) => number | undefined }} options
- *   `args` for node; `portOf` finds the port in a line of its standard output
+ * @param {{ args: string[], env?: Record<string, string>, portOf: (line: string) => number | undefined,
+ *   onLine?: (line: string) => void }} options
+ *   `args` for node; `portOf` finds the port in a line of its standard output, `onLine` gets every one
  */
-export async function startServer({ args, env = {}, portOf }) {
+export async function startServer({ args, env = {}, portOf, onLine }) {
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, ...inherited(), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const exited = new Promise((resolve) => child.once('exit', resolve));
+  const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
   let timer;
   const port = await new Promise((resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`${args[0]} did not listen within ${START_MS} ms`)), START_MS);
     exited.then((code) => reject(new Error(`${args[0]} ended with ${code}`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
+      onLine?.(line);
       const found = portOf(line);
       if (found !== undefined) resolve(found);
     });
@@ -34,6 +36,8 @@ export async function startServer({ args, env = {}, portOf }) {
   return {
     port,
     pid: child.pid,
+    /** Resolves to the exit code, or the signal, when the process has ended. */
+    exited,
     cpuSeconds: () => cpuSeconds(child.pid),
     rssMegabytes: () => rssMegabytes(child.pid),
     stop: async () => {
@@ -43,6 +47,11 @@ export async function startServer({ args, env = {}, portOf }) {
       clearTimeout(cap);
     },
   };
+}
+
+/** Marks the child as one of a test run, so that a forgotten one is found. */
+export function inherited() {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PORTICO_TEST_')));
 }
 
 function cpuSeconds(pid) {
