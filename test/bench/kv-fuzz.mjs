@@ -97,7 +97,7 @@ async function fuzz({ gateway, redis, problems, ...rest }) {
   };
   const before = await lookAt(redis);
   const canaries = await startCanaries(gateway.port, rest.context.tokens.full, problems);
-  const rss = [];
+  const rss = [gateway.rssMegabytes()];
   const sampler = setInterval(() => rss.push(gateway.rssMegabytes()), 50);
   let crashed = false;
   let finished = false;
@@ -148,7 +148,7 @@ async function checkRest(port, token, problems) {
 
 function report({ kinds, outcomes, seconds, rss, canaries, problems, requests }) {
   const tenth = Math.ceil(rss.length / 10);
-  const early = median(rss.slice(tenth, 2 * tenth + 1));
+  const early = median(rss.slice(tenth - 1, 2 * tenth));
   const late = median(rss.slice(-tenth));
   const groups = new Map();
   for (const [kind, count] of kinds) {

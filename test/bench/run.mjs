@@ -39,6 +39,8 @@ if (!existsSync('dist/main.js')) throw new Error('dist/main.js is missing: npm r
 const chosen = await Promise.all(names.map((name) => import(`./${name}.mjs`)));
 
 const stop = await startBackends(new Set(chosen.flatMap((bench) => bench.backends)));
+// the servers under load end with this process
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop().finally(() => process.exit(1)));
 let right = true;
 try {
   for (const bench of chosen) right = (await bench.run(load)) && right;

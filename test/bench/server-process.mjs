@@ -18,6 +18,7 @@ export async function startServer({ args, env = {}, portOf, onLine }) {
     env: { PATH: process.env.PATH, ...inherited(), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  endWithThisProcess(child);
   const exited = new Promise((resolve) => child.once('exit', (code, signal) => resolve(signal ?? code)));
   let timer;
   const port = await new Promise((resolve, reject) => {
@@ -47,6 +48,13 @@ export async function startServer({ args, env = {}, portOf, onLine }) {
       clearTimeout(cap);
     },
   };
+}
+
+/** However this process ends, but for SIGKILL. @param {import('node:child_process').ChildProcess} child */
+export function endWithThisProcess(child) {
+  const end = () => child.kill('SIGKILL');
+  process.once('exit', end);
+  child.once('exit', () => process.off('exit', end));
 }
 
 /** Marks the child as one of a test run, so that a forgotten one is found. */

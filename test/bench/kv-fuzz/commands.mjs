@@ -63,7 +63,9 @@ export function commandFor(random, { table, access, marker }) {
   if (kind === 'marker') return echo(random, marker);
   if (kind === 'forbidden') {
     const [name, ...args] = random.pick(FORBIDDEN);
-    return { command: [spelled(name, random), ...args], expect: 'refused' };
+    // Redis looks names up as C strings, which end at a NUL
+    const hidden = random.chance(0.1) ? `\0${random.below(1_000)}` : '';
+    return { command: [`${spelled(name, random)}${hidden}`, ...args], expect: 'refused' };
   }
   if (kind === 'template') {
     const [name, ...args] = random.pick(TEMPLATES)(random);

@@ -37,5 +37,5 @@ export function makeRequest(seed, index, context) {
   if (Number.isInteger(turn) && turn > 0 && turn <= HEAVY_FORMS * HEAVY_ROUNDS)
     return { index, ...heavy(random, context, turn - 1 + (seed % HEAVY_FORMS)) };
   const kind = random.weighted(KINDS);
-  return { index, ...kind(random, context, `m:${seed}:${index}`) };
+  return { index, ...kind(random, context, `m+${seed}:${index}`) };
 }

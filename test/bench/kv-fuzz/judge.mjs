@@ -33,7 +33,14 @@ export function judge(reply, expected) {
   } catch {
     return 'not JSON';
   }
-  return judgeValue(status, value, expected);
+  return judgeValue(status, value, expected) ?? judgeDigits(status, body, expected.rows);
+}
+
+/** What JSON.parse would round. */
+function judgeDigits(status, body, rows = []) {
+  if (status !== 200) return undefined;
+  const lost = rows.find(({ digits }) => digits !== undefined && !body.includes(`{"result":${digits}}`));
+  return lost === undefined ? undefined : `the integer ${lost.digits} is not there with all its digits`;
 }
 
 /** Replies in Redis' own format, and refusals of other formats. */
@@ -86,7 +93,7 @@ function judgeEntry(entry, status, expectation, { base64 }) {
     return `it ran, but must be ${expectation}: ${JSON.stringify(entry.result)?.slice(0, 200)}`;
   const problem = judgeResult(entry.result, base64, true);
   if (problem !== undefined) return problem;
-  if (expectation === 'any') return undefined;
+  if (typeof expectation !== 'object') return undefined;
   return judgeText(entry.result, expectation.result, base64);
 }
 
@@ -108,6 +115,7 @@ function judgeError(value) {
 function judgeFailure(error, expectation) {
   if (expectation === 'refused') return REFUSAL.test(error) ? undefined : `not refused, but: ${error}`;
   if (expectation === 'denied') return DENIAL.test(error) ? undefined : `not denied, but: ${error}`;
+  if (expectation === 'open' && DENIAL.test(error)) return `refused without need: ${error}`;
   return typeof expectation === 'object' ? `failed: ${error}` : undefined;
 }
 

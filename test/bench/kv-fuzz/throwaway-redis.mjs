@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { inherited } from '../server-process.mjs';
+import { endWithThisProcess, inherited } from '../server-process.mjs';
 
 const START_MS = 60_000;
 
@@ -35,6 +35,7 @@ export async function startThrowawayRedis() {
       '',
     ]));
   if (child === undefined) throw new Error('neither redis-server nor docker can be started');
+  endWithThisProcess(child);
   const exited = once(child, 'exit');
   const redis = new Redis(port, '127.0.0.1', { retryStrategy: () => 100, maxRetriesPerRequest: null });
   redis.on('error', () => undefined);
