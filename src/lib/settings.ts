@@ -40,6 +40,11 @@ function isDecodable({ username, password, pathname }: URL): boolean {
   }
 }
 
+/** The address of a Unix socket has no host, and then a URL may have no user and password either. */
+function withHost(text: string): string {
+  return text.replace(/^(unix:\/\/[^/]*@)\//, '$1localhost/');
+}
+
 /**
  * A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own.
  * @param path what may follow the host
@@ -51,6 +56,7 @@ export const backendUrl = (
 ) =>
   z
     .string()
+    .overwrite(withHost)
     .refine((text) => !URL.canParse(text) || isDecodable(new URL(text)), {
       error: 'expected a percent sign in it to be written as %25',
     })

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/config.js';
 import { createGateway } from '../../src/gateway.js';
-import { createLogger } from '../../src/lib/logger.js';
+import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { gatewayEnvironment, testDocument } from './environment.js';
 
 export interface RunningGateway {
@@ -12,16 +12,18 @@ export interface RunningGateway {
 /**
  * A gateway in this process, on a free port and the backends of this run. Services that `document` does not mention
  * are switched off.
+ * @param log default: one of the level that the tests' environment asks for
  */
 export async function startGateway(
   document: Record<string, unknown>,
   environment: Record<string, string> = {},
+  log?: Logger,
 ): Promise<RunningGateway> {
   const { config } = loadConfig({
     document: testDocument(document),
     environment: { ...gatewayEnvironment(), ...environment },
   });
-  const gateway = createGateway(config, { log: createLogger(config.log.level), openapi: '{}' });
+  const gateway = createGateway(config, { log: log ?? createLogger(config.log.level), openapi: '{}' });
   const { port } = await gateway.start();
   return {
     url: `http://127.0.0.1:${port}`,

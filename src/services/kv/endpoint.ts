@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Endpoint } from './connection.js';
+import { tlsOptions } from './tls-settings.js';
 
 /** Parts of a database's settings that say where its servers are. */
 export interface EndpointSettings {
@@ -23,13 +23,5 @@ export function endpointOf({ url: text, tls }: EndpointSettings): Endpoint {
     ...(url.password === '' ? {} : { password: decodeURIComponent(url.password) }),
     db: Number((isSocket ? url.searchParams.get('db') : url.pathname.slice(1)) ?? 0),
     ...(url.protocol === 'rediss:' ? { tls: tlsOptions(tls) } : {}),
-  };
-}
-
-function tlsOptions({ ca, cert, key }: EndpointSettings['tls']) {
-  return {
-    ...(ca === null ? {} : { ca: readFileSync(ca) }),
-    ...(cert === null ? {} : { cert: readFileSync(cert) }),
-    ...(key === null ? {} : { key: readFileSync(key) }),
   };
 }

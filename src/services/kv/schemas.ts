@@ -8,21 +8,13 @@ import {
   secret,
   tcpPort,
 } from '../../lib/settings.js';
+import { tlsSettings } from './tls-settings.js';
 
 /** What may follow the host: the number of a database; of a Unix socket its path. */
 function namesDatabase({ protocol, pathname, searchParams }: URL): boolean {
   const number = protocol === 'unix:' ? (searchParams.get('db') ?? '') : pathname.replace(/^\//, '');
   return /^\d{0,5}$/.test(number);
 }
-
-const file = (what: string) =>
-  z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
-
-const tls = z.strictObject({
-  ca: file("certificates of the authorities that are trusted beside the system's"),
-  cert: file("the gateway's own certificate, where the server asks for one"),
-  key: file('its key'),
-});
 
 const bytes = (byDefault: number) =>
   z
@@ -41,7 +33,7 @@ const database = z.strictObject({
   url: backendUrl(['redis:', 'rediss:', 'unix:'], 'PORTICO_REDIS_URL', namesDatabase).describe(
     'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS, unix://user:password@/path/of/socket?db=0.',
   ),
-  tls: tls.prefault({}).describe('Certificates for rediss://.'),
+  tls: tlsSettings.prefault({}).describe('Certificates for rediss://.'),
   token: secret('PORTICO_KV_TOKEN')
     .nullable()
     .default(null)
