@@ -31,10 +31,10 @@ export const secret = (env?: string) =>
     .regex(/^[\x21-\x7e]{1,512}$/, 'expected 1 to 512 printable ASCII characters without blanks')
     .meta({ secret: true, ...(env === undefined ? {} : { env }) });
 
-/** Whether user, password and path are percent-encoded as they must be to be read back. */
-function isDecodable({ username, password, pathname }: URL): boolean {
+/** Whether user, password, host and path are percent-encoded as they must be to be read back. */
+function isDecodable({ username, password, hostname, pathname }: URL): boolean {
   try {
-    return decodeURIComponent(username + password + pathname) !== undefined;
+    return decodeURIComponent(username + password + hostname + pathname) !== undefined;
   } catch {
     return false;
   }

@@ -17,12 +17,25 @@ export interface Endpoint {
   readonly sentinels?: SentinelEndpoints;
 }
 
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
 export interface SentinelEndpoints {
-  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly nodes: readonly Address[];
   readonly username?: string;
   readonly password?: string;
   readonly tls?: ConnectionOptions;
   readonly role: 'master' | 'slave';
+  /** Connections that are told when the server with the role is another one. */
+  readonly followers?: Set<Follower>;
+}
+
+/** Something that is connected to one server. */
+export interface Follower {
+  /** Breaks a connection to any other server than that at one of `hosts` (numeric addresses); what breaks is made anew. */
+  leaveUnlessAt(hosts: readonly string[], port: number): void;
 }
 
 export interface KeptConnectionOptions {
@@ -43,23 +56,34 @@ const LONGEST_PAUSE_MS = 500;
  * commands and replies then pass over the socket itself: ioredis makes a promise, a command object and several
  * closures a command, and resends what may have run.
  */
-export class Connection {
+export class Connection implements Follower {
   private readonly redis: Redis;
   private lastFailure: Error | undefined;
+  /** Why the Sentinels that were asked last did not help. */
+  private sentinelFailure: Error | undefined;
 
   constructor(private readonly options: KeptConnectionOptions) {
     this.redis = new Redis({
-      ...addressOf(options.endpoint),
+      ...addressOf(options.endpoint, options.connectTimeoutMs),
       protocol: 2,
       connectTimeout: options.connectTimeoutMs,
       connectionName: 'portico',
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
-      // with Sentinel it is what compares the server's role; else it would keep out who comes to kill a script
-      enableReadyCheck: options.endpoint.sentinels !== undefined,
+      // it would keep out who comes to kill a script
+      enableReadyCheck: false,
       retryStrategy: pauseMs,
     });
-    this.redis.on('error', (error: Error) => this.failed(error));
+    this.redis.on('error', (error: Error) => this.driverFailed(error));
+    if (options.endpoint.sentinels !== undefined) {
+      this.redis.on('connecting', () => {
+        this.sentinelFailure = undefined;
+      });
+      this.redis.on('sentinelError', (error: Error) => {
+        this.sentinelFailure = error;
+      });
+      options.endpoint.sentinels.followers?.add(this);
+    }
     this.redis.on('connect', () => this.limitLogin());
     this.redis.on('ready', () => this.handOver());
   }
@@ -82,8 +106,24 @@ export class Connection {
     this.options.onFailure?.(error);
   }
 
+  leaveUnlessAt(hosts: readonly string[], port: number): void {
+    const socket = this.redis.stream as Socket | undefined;
+    const { remoteAddress, remotePort } = socket ?? {};
+    if (remoteAddress === undefined || (remotePort === port && hosts.includes(remoteAddress))) return;
+    socket?.destroy(new Error('the Sentinels have named another primary'));
+  }
+
   close(): void {
+    this.options.endpoint.sentinels?.followers?.delete(this);
     this.redis.disconnect();
+  }
+
+  /** ioredis says that all Sentinels are unreachable whenever it begins their list again, even if each of them answered. */
+  private driverFailed(error: Error): void {
+    if (!error.message.startsWith('All sentinels are unreachable')) return this.failed(error);
+    const { sentinelFailure: cause } = this;
+    if (cause === undefined) return;
+    this.failed(Object.assign(new Error('no Sentinel names a server', { cause }), { code: 'ESENTINEL' }));
   }
 
   /** ioredis waits without end for the answers to its login: a peer that accepted and fell silent would be kept for ever. */
@@ -110,7 +150,7 @@ function pauseMs(attempts: number): number {
 }
 
 /** ioredis' own reading of URLs would let query parameters change any option, so it gets options. */
-function addressOf(endpoint: Endpoint): Omit<RedisOptions, 'replyMapping'> {
+function addressOf(endpoint: Endpoint, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
   const { host, port, path, username, password, db, tls, sentinels } = endpoint;
   const login = {
     db,
@@ -125,7 +165,8 @@ function addressOf(endpoint: Endpoint): Omit<RedisOptions, 'replyMapping'> {
     name: host,
     role: sentinels.role,
     sentinels: [...sentinels.nodes],
-    failoverDetector: true,
+    // else a Sentinel that accepts and falls silent would be waited for without end
+    sentinelCommandTimeout: timeoutMs,
     enableTLSForSentinelMode: tls !== undefined,
     sentinelRetryStrategy: pauseMs,
     ...(sentinels.username === undefined ? {} : { sentinelUsername: sentinels.username }),

@@ -1,17 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { bindRoutes } from '../../http/route.js';
+import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import type { Logger } from '../../lib/logger.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
 import { KvClient } from './client.js';
+import type { Endpoint } from './connection.js';
 import { DailyQuota } from './daily-quota.js';
 import { databaseTokens, passwordOf } from './database-tokens.js';
 import { createEmulations } from './emulations/emulations.js';
-import { endpointOf } from './endpoint.js';
+import { endpointOf, sentinelsOf } from './endpoint.js';
 import { formatError } from './errors.js';
 import { KvMetrics } from './kv-metrics.js';
 import { TOKEN_PARAMETER } from './path-arguments.js';
 import { kvRoutes } from './routes.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
+import { SentinelWatch } from './sentinel-watch.js';
 import { syncTokens } from './sync-token.js';
 
 /** Key-value service: the commands of Redis or Valkey over HTTP. */
@@ -45,17 +49,18 @@ function secretsOf({ url, token, readOnlyToken }: DatabaseSettings, key: string)
 
 function openDatabase(
   database: DatabaseSettings,
-  { log, lifecycle, now }: ServiceRuntime,
+  runtime: ServiceRuntime,
   metrics: KvMetrics,
   nextSyncToken: () => string,
 ): ServiceInstance {
-  const { name, url, bodyLimit, commandLimit, pipelineLimit, dailyRequestLimit, timeoutMs } = database;
+  const { name, bodyLimit, commandLimit, pipelineLimit, dailyRequestLimit, timeoutMs } = database;
   const { streamHeartbeatMs } = database;
-  if (url === null) throw new Error(`kv database ${name} has no address`);
+  const { lifecycle, now } = runtime;
+  const log = runtime.log.child({ database: name });
   const { rest } = databaseTokens(database);
   if (rest === undefined) throw new Error(`kv database ${name} has no token`);
   const client = new KvClient({
-    endpoint: endpointOf({ url, tls: database.tls }),
+    endpoint: primaryOf(database, log, lifecycle),
     connectTimeoutMs: database.connectTimeoutMs,
     timeoutMs,
     replyLimit: database.replyLimit,
@@ -67,7 +72,7 @@ function openDatabase(
     tokens: rest,
     emulations: createEmulations(),
     observer: metrics.observer(name),
-    log: log.child({ database: name }),
+    log,
     lifecycle,
   });
   metrics.watch(name, client);
@@ -81,6 +86,18 @@ function openDatabase(
     timeoutMs,
     backends: [{ name: 'redis', check: () => client.check() }],
   };
+}
+
+/** The address of the primary, however it is found. */
+function primaryOf(database: DatabaseSettings, log: Logger, lifecycle: ReleaseRegistry): Endpoint {
+  const { name, url, connectTimeoutMs } = database;
+  if (url === null) throw new Error(`kv database ${name} has no address`);
+  const settings = { ...database, url };
+  const endpoint = endpointOf(settings);
+  const sentinels = sentinelsOf(settings);
+  if (sentinels === undefined) return endpoint;
+  const watch = new SentinelWatch({ sentinels, name: endpoint.host, connectTimeoutMs, log, lifecycle });
+  return { ...endpoint, sentinels: watch.endpoints };
 }
 
 function mountOf(database: DatabaseSettings): Mount {

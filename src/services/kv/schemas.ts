@@ -8,6 +8,7 @@ import {
   secret,
   tcpPort,
 } from '../../lib/settings.js';
+import { sentinelSettings } from './sentinel-settings.js';
 import { tlsSettings } from './tls-settings.js';
 
 /** What may follow the host: the number of a database; of a Unix socket its path. */
@@ -34,6 +35,7 @@ const database = z.strictObject({
     'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS, unix://user:password@/path/of/socket?db=0.',
   ),
   tls: tlsSettings.prefault({}).describe('Certificates for rediss://.'),
+  ...sentinelSettings,
   token: secret('PORTICO_KV_TOKEN')
     .nullable()
     .default(null)

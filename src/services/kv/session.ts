@@ -3,6 +3,7 @@ import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
+import { greetingOf, isLoading, multiRefusalOf, refusalOf } from './greeting.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire, type WireObserver } from './wire.js';
@@ -106,8 +107,10 @@ export class Session {
   }
 
   private takeOver(socket: Socket): void {
-    const { stallMs, replyLimit, observer, takePush } = this.options;
-    const wire = new Wire(socket, stallMs, replyLimit, observer, takePush);
+    const { stallMs, replyLimit, observer, takePush, endpoint } = this.options;
+    const revise = (error: RespError) => (LOST_ROLE.test(error.text) ? this.retire(wire) : error);
+    const reviseError = endpoint.sentinels === undefined ? undefined : revise;
+    const wire = new Wire(socket, stallMs, replyLimit, { observer, takePush, reviseError });
     socket.once('close', () => {
       if (this.wire !== wire) return;
       this.wire = undefined;
@@ -121,21 +124,34 @@ export class Session {
 
   private async greet(wire: Wire): Promise<void> {
     const { endpoint, greeting = [] } = this.options;
-    // ioredis goes on in database 0 when Redis refuses the one that was asked for
-    const select = endpoint.db > 0 ? [['SELECT', String(endpoint.db)]] : [];
-    const commands = [...select, ['PING'], ['MULTI'], ['DISCARD'], ...greeting];
+    const ownCommands = greetingOf(endpoint);
+    const commands = [...ownCommands, ...greeting];
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
-      const [selected, ping, multi] = endpoint.db > 0 ? replies : [undefined, ...replies];
-      if (selected instanceof RespError) throw new Error(selected.text);
-      if (ping instanceof RespError && FATAL.test(ping.text)) throw new Error(ping.text);
-      if (!(ping instanceof RespError) || !ping.text.startsWith('LOADING ')) {
-        this.refusal = multi instanceof RespError ? multi : undefined;
-        this.opened(wire, replies.slice(replies.length - greeting.length));
+      const own = replies.splice(0, ownCommands.length);
+      if (!isLoading(own)) {
+        const refusal = refusalOf(own, endpoint);
+        if (refusal !== undefined) throw new Error(refusal);
+        this.refusal = multiRefusalOf(own);
+        this.opened(wire, replies);
         return;
       }
       await new Promise((resolve) => setTimeout(resolve, LOADING_PAUSE_MS));
     }
+  }
+
+  /** The server has lost its role: nobody new comes, who is there gets a reply, and then another server is asked for. */
+  private retire(wire: Wire): RespError {
+    if (this.wire === wire) {
+      this.wire = undefined;
+      this.options.onClose?.();
+      wire
+        .submit(encodeCommands([['PING']]), 1, () =>
+          wire.cut(new Error('the server is no longer the primary')),
+        )
+        .catch(() => undefined); // it broke by itself
+    }
+    return new RespError('TRYAGAIN the server is no longer the primary; nothing was executed');
   }
 
   private opened(wire: Wire, replies: readonly RespValue[]): void {
@@ -152,8 +168,8 @@ export class Session {
   }
 }
 
-/** Of the errors of PING these concern the login; others (BUSY, MISCONF, MASTERDOWN, NOPERM ...) leave commands that run. */
-const FATAL = /^(NOAUTH|WRONGPASS|DENIED|ERR) /;
+/** A write that a replica refused, a script's included. */
+const LOST_ROLE = /^READONLY |instance is now a read-only replica/;
 
 /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
 function reasonOf(failure: Error | undefined): string {

@@ -19,6 +19,15 @@ export interface WireObserver {
   roundTrip(seconds: number): void;
 }
 
+/** Who has a say in what passes over a wire. */
+export interface WireHooks {
+  readonly observer?: WireObserver | undefined;
+  /** Takes what Redis sends unasked, between replies; `false` of what is a reply. */
+  readonly takePush?: ((value: RespValue) => boolean) | undefined;
+  /** Gets the error replies, and returns what is answered for them. */
+  readonly reviseError?: ((error: RespError) => RespError) | undefined;
+}
+
 /** What may wait in this process because Redis does not read it, in bytes. */
 const UNSENT_LIMIT = 256 * 1024 * 1024;
 const WATCH_MS = 500;
@@ -46,14 +55,12 @@ export class Wire {
   /**
    * @param stallMs when replies are due and not one byte arrives for so long, the connection is given up
    * @param replyLimit bytes of replies that are kept for one request; a reply beyond is replaced by an error
-   * @param takePush takes what Redis sends unasked, between replies; `false` of what is a reply
    */
   constructor(
     private readonly socket: Socket,
     private readonly stallMs: number,
     private readonly replyLimit: number,
-    private readonly observer?: WireObserver,
-    private readonly takePush?: (value: RespValue) => boolean,
+    private readonly hooks: WireHooks = {},
   ) {
     const decoder = new RespDecoder((reply) => this.receive(reply));
     socket.on('data', (chunk: Buffer) => {
@@ -114,7 +121,7 @@ export class Wire {
     if (this.closed) return;
     const payloads = this.unsent;
     this.unsent = [];
-    if (this.observer !== undefined && this.probe === undefined) {
+    if (this.hooks.observer !== undefined && this.probe === undefined) {
       this.probe = this.firstUnsent;
       this.probedAt = performance.now();
     }
@@ -140,10 +147,12 @@ export class Wire {
     this.socket.uncork();
   }
 
-  private receive(reply: RespValue): void {
-    if (this.takePush?.(reply) === true) return;
+  private receive(received: RespValue): void {
+    const { takePush, reviseError: revise } = this.hooks;
+    if (takePush?.(received) === true) return;
     const flight = this.first;
     if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
+    const reply = revise !== undefined && received instanceof RespError ? revise(received) : received;
     flight.size += sizeOf(reply);
     flight.replies.push(flight.size > this.replyLimit ? tooLarge(this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
@@ -151,7 +160,7 @@ export class Wire {
     this.flights -= 1;
     if (flight === this.probe) {
       this.probe = undefined;
-      this.observer?.roundTrip((performance.now() - this.probedAt) / 1_000);
+      this.hooks.observer?.roundTrip((performance.now() - this.probedAt) / 1_000);
     }
     // one old flight that still pointed at the next would keep all that follow from being collected while young
     flight.next = undefined;

@@ -1,0 +1,124 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import type { Logger } from '../../lib/logger.js';
+import type { Address, Follower, SentinelEndpoints } from './connection.js';
+import type { RespValue } from './resp-decoder.js';
+import { encodeCommands } from './resp-encoder.js';
+import { Session } from './session.js';
+
+export interface SentinelWatchOptions {
+  readonly sentinels: SentinelEndpoints;
+  /** Of the monitored primary. */
+  readonly name: string;
+  readonly connectTimeoutMs: number;
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+}
+
+/** What one Sentinel says of the primary. */
+interface View extends Address {
+  /** Grows with every failover: of two views the one with the higher is the newer. */
+  readonly epoch: number;
+}
+
+const WATCH_MS = 1_000;
+/** A Sentinel's answers are short. */
+const REPLY_LIMIT = 1024 * 1024;
+
+/**
+ * Asks the Sentinels every second which server is the primary, and has connections to another one broken. A primary
+ * whose machine is gone, or that only the gateway still reaches, breaks none by itself. ioredis' own detector prints
+ * to the console, and wants a subscription on every Sentinel for each connection.
+ */
+export class SentinelWatch {
+  private readonly sessions: readonly Session[];
+  private readonly followers = new Set<Follower>();
+
+  constructor(private readonly options: SentinelWatchOptions) {
+    const { sentinels, connectTimeoutMs, log, lifecycle } = options;
+    const { username, password, tls } = sentinels;
+    this.sessions = sentinels.nodes.map(
+      ({ host, port }) =>
+        new Session({
+          endpoint: {
+            host,
+            port,
+            db: 0,
+            ...(username === undefined ? {} : { username }),
+            ...(password === undefined ? {} : { password }),
+            ...(tls === undefined ? {} : { tls }),
+          },
+          connectTimeoutMs,
+          stallMs: connectTimeoutMs,
+          replyLimit: REPLY_LIMIT,
+          log: log.child({ sentinel: `${host}:${port}` }),
+        }),
+    );
+    const timer = setInterval(() => void this.compare(), WATCH_MS);
+    timer.unref();
+    lifecycle.onStop('kv: Sentinels', () => {
+      clearInterval(timer);
+      for (const session of this.sessions) session.close();
+    });
+  }
+
+  /** The same Sentinels, for connections to the primary that follow it. */
+  get endpoints(): SentinelEndpoints {
+    return { ...this.options.sentinels, followers: this.followers };
+  }
+
+  private async compare(): Promise<void> {
+    const answers = await Promise.allSettled(this.sessions.map((session) => this.ask(session)));
+    const views = answers.flatMap((answer) =>
+      answer.status === 'fulfilled' && answer.value !== undefined ? [answer.value] : [],
+    );
+    const newest = newestOf(views);
+    if (newest === undefined) return;
+    const hosts = await addressesOf(newest.host);
+    if (hosts.length === 0) return;
+    for (const follower of this.followers) follower.leaveUnlessAt(hosts, newest.port);
+  }
+
+  /** @throws HttpError when the Sentinel is away */
+  private ask(session: Session): Promise<View | undefined> {
+    const { name } = this.options;
+    // the first is what connections are made by; only the second tells the epoch
+    const questions = [
+      ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name],
+      ['SENTINEL', 'MASTER', name],
+    ];
+    return session.run(encodeCommands(questions), questions.length, ([address, facts]) =>
+      viewOf(address, facts),
+    );
+  }
+}
+
+function viewOf(address: RespValue, facts: RespValue): View | undefined {
+  if (!Array.isArray(address) || !Array.isArray(facts)) return undefined;
+  const epochAt = facts.findIndex((field, i) => i % 2 === 0 && String(field) === 'config-epoch');
+  const [host, port, epoch] = [address[0], address[1], facts[epochAt + 1]].map(String);
+  if (host === undefined || epochAt < 0) return undefined;
+  return { host, port: Number(port), epoch: Number(epoch) };
+}
+
+/** The newest view; `undefined` while Sentinels contradict each other about it. */
+function newestOf(views: readonly View[]): View | undefined {
+  const [newest, ...others] = [...views].sort((a, b) => b.epoch - a.epoch);
+  if (newest === undefined) return undefined;
+  const agreed = others.every(
+    ({ host, port, epoch }) => epoch < newest.epoch || (host === newest.host && port === newest.port),
+  );
+  return agreed ? newest : undefined;
+}
+
+/** Numeric addresses, as sockets show them: Sentinels may name servers by host name. */
+async function addressesOf(host: string): Promise<string[]> {
+  if (isIP(host) === 4) return [host];
+  try {
+    // an IPv6 address comes back in its shortest form
+    return (await lookup(host, { all: true })).map(({ address }) => address);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,175 @@
+import { createLogger, type Logger } from '../../src/lib/logger.js';
+import { eventually } from '../support/eventually.js';
+import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { kvRequest } from '../support/kv-request.js';
+import { type SentinelGroup, type SentinelOptions, startSentinels } from '../support/redis-sentinels.js';
+import type { RedisServer } from '../support/redis-server.js';
+
+const PASSWORD = 'of-the-servers';
+/** After the Sentinels' switch; connecting to a Sentinel that is gone takes `connectTimeoutMs` of it. */
+const FOLLOWED_MS = 5_000;
+
+const groups: SentinelGroup[] = [];
+const gateways: RunningGateway[] = [];
+
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.stop()));
+  await Promise.all(groups.splice(0).map((group) => group.stop()));
+}, 30_000);
+
+async function startGroup(options: SentinelOptions = {}): Promise<SentinelGroup> {
+  const group = await startSentinels({ password: PASSWORD, ...options });
+  groups.push(group);
+  return group;
+}
+
+async function gatewayFor(
+  group: SentinelGroup,
+  more: Record<string, unknown> = {},
+  log?: Logger,
+): Promise<string> {
+  const database = {
+    url: `redis://:${PASSWORD}@${group.name}`,
+    sentinels: group.sentinels.map(({ port }) => `127.0.0.1:${port}`),
+    ...more,
+  };
+  const gateway = await startGateway({ kv: { databases: [database] } }, { PORTICO_REDIS_URL: '' }, log);
+  gateways.push(gateway);
+  await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
+  return gateway.url;
+}
+
+async function switched(group: SentinelGroup, from: RedisServer): Promise<RedisServer> {
+  return eventually(async () => {
+    const primary = await group.primary();
+    expect(primary).not.toBe(from);
+    return primary;
+  }, 20_000);
+}
+
+/** How often a server has executed a command since its start. */
+async function callsOf(server: RedisServer, command: string): Promise<number> {
+  const stats = String(await server.command('INFO', 'commandstats'));
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+}
+
+it('goes on with the new primary after the old one was killed, and leaves that alone when it is back', async () => {
+  const group = await startGroup();
+  const url = await gatewayFor(group, { timeoutMs: 5_000 });
+  const old = await group.primary();
+  const statuses = new Map<number, number>();
+  let stop = false;
+  let worked = 0;
+  const clients = Array.from({ length: 10 }, async () => {
+    while (!stop) {
+      const { status, body, headers, ms } = await kvRequest(url, ['INCR', 'count']);
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      expect(ms).toBeLessThan(2_000);
+      if (status === 200) worked = performance.now();
+      else {
+        expect([502, 503]).toContain(status);
+        expect(body.error).toMatch(status === 503 ? /nothing was executed/ : /unknown/);
+        expect(headers.get('retry-after') === null).toBe(status === 502);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    }
+  });
+  await eventually(() => expect(statuses.get(200) ?? 0).toBeGreaterThan(100));
+  await old.kill();
+  const primary = await switched(group, old);
+  const switchedAt = performance.now();
+  await eventually(() => expect(worked).toBeGreaterThan(switchedAt), FOLLOWED_MS);
+  await old.start();
+  await eventually(async () => expect(String(await old.command('ROLE'))).toMatch(/^slave/), 10_000);
+  const before = statuses.get(200) ?? 0;
+  await eventually(() => expect(statuses.get(200) ?? 0).toBeGreaterThan(before + 100));
+  stop = true;
+  await Promise.all(clients);
+  expect(await callsOf(primary, 'incr')).toBeGreaterThan(100);
+  // what it got by replication was counted too: it never came from a client
+  expect(String(await old.command('CLIENT', 'LIST', 'TYPE', 'NORMAL'))).not.toContain('name=portico');
+}, 60_000);
+
+it('gives up a primary that is silent as soon as the Sentinels have another, with all its connections', async () => {
+  const group = await startGroup();
+  for (const server of group.servers)
+    await server.command('ACL', 'SETUSER', 'app', 'on', '>word-of-app', '~*', '+@all');
+  // its own deadline would be far later
+  const url = await gatewayFor(group, { timeoutMs: 60_000, connectTimeoutMs: 60_000 });
+  const { body } = await kvRequest(url, ['ACL', 'RESTTOKEN', 'app', 'word-of-app']);
+  const token = body.result as string;
+  expect((await kvRequest(url, ['SET', 'by', 'app'], { token })).status).toBe(200);
+  const old = await group.primary();
+  const waits = kvRequest(url, ['XREAD', 'BLOCK', '50000', 'STREAMS', 'events', '$']);
+  await eventually(async () =>
+    expect(String(await old.command('CLIENT', 'LIST'))).toMatch(/flags=\w*b\w* .*cmd=xread/),
+  );
+  old.pause();
+  const stalled = [kvRequest(url, ['INCR', 'count']), kvRequest(url, ['INCR', 'count'], { token }), waits];
+  const primary = await switched(group, old);
+  const switchedAt = performance.now();
+  for (const { status, body: answer } of await Promise.all(stalled))
+    expect({ status, answer }).toEqual({ status: 502, answer: { error: expect.stringMatching(/unknown/) } });
+  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200));
+  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'], { token })).status).toBe(200));
+  expect(performance.now() - switchedAt).toBeLessThan(FOLLOWED_MS);
+  const next = kvRequest(url, ['XREAD', 'BLOCK', '5000', 'STREAMS', 'events', '$']);
+  await eventually(async () =>
+    expect(String(await primary.command('CLIENT', 'LIST'))).toMatch(/flags=\w*b\w* .*cmd=xread/),
+  );
+  await kvRequest(url, ['XADD', 'events', '1-1', 'a', 'b']);
+  expect((await next).body.result).toEqual([['events', [['1-1', ['a', 'b']]]]]);
+}, 60_000);
+
+it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', async () => {
+  const group = await startGroup();
+  const url = await gatewayFor(group);
+  const old = await group.primary();
+  const replica = group.servers.find((server) => server !== old) as RedisServer;
+  await old.command('REPLICAOF', '127.0.0.1', replica.port);
+  const refused = await kvRequest(url, ['SET', 'k', 'v']);
+  expect({ status: refused.status, body: refused.body }).toEqual({
+    status: 503,
+    body: { error: expect.stringMatching(/no longer the primary; nothing was executed/) },
+  });
+  expect(refused.headers.get('retry-after')).toBe('1');
+  // a replica is no primary, though the Sentinels name it still: nobody is given READONLY
+  for (let i = 0; i < 20; i++) {
+    const { status } = await kvRequest(url, ['SET', 'k', 'v']);
+    expect([200, 503]).toContain(status);
+  }
+  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200), 20_000);
+}, 60_000);
+
+it('goes on while no Sentinel is there, and says why when it needs one', async () => {
+  const group = await startGroup();
+  const lines: string[] = [];
+  const log = createLogger('info', { write: (line) => void lines.push(line) });
+  const url = await gatewayFor(group, {}, log);
+  await Promise.all(group.sentinels.map((sentinel) => sentinel.kill()));
+  for (let i = 0; i < 20; i++) expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200);
+  await group.servers[0]?.command('CLIENT', 'KILL', 'TYPE', 'NORMAL', 'SKIPME', 'YES');
+  await eventually(() =>
+    expect(lines.join('')).toMatch(/no Sentinel names a server.*failed to connect to sentinel/),
+  );
+  expect((await kvRequest(url, ['PING'])).status).toBe(503);
+  expect(await (await fetch(`${url}/readyz`)).text()).toContain('not connected (ESENTINEL)');
+  await Promise.all(group.sentinels.map((sentinel) => sentinel.start()));
+  await eventually(async () => expect((await kvRequest(url, ['PING'])).status).toBe(200), 5_000);
+}, 60_000);
+
+it('finds servers with TLS by Sentinels with TLS and a password of their own', async () => {
+  const group = await startGroup({ tls: 'mutual', sentinelPassword: 'of-the-sentinels' });
+  const { ca, clientCert: cert, clientKey: key } = group.servers[0]?.certificates ?? {};
+  const settings = {
+    url: `rediss://:${PASSWORD}@${group.name}/1`,
+    tls: { ca, cert, key },
+    sentinelTls: true,
+  };
+  const url = await gatewayFor(group, { ...settings, sentinelPassword: 'of-the-sentinels' });
+  expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200);
+  const old = await group.primary();
+  await old.kill();
+  await switched(group, old);
+  await eventually(async () => expect((await kvRequest(url, ['GET', 'k'])).status).toBe(200), FOLLOWED_MS);
+}, 60_000);
