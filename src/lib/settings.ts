@@ -46,14 +46,10 @@ function withHost(text: string): string {
 }
 
 /**
- * A backend's URL; it may hold a password, so it counts as a secret. `null`: `npm start` brings its own.
+ * A backend's URL; it may hold a password, so it counts as a secret.
  * @param path what may follow the host
  */
-export const backendUrl = (
-  protocols: readonly string[],
-  env: string,
-  path: (url: URL) => boolean = () => true,
-) =>
+export const serverUrl = (protocols: readonly string[], path: (url: URL) => boolean = () => true) =>
   z
     .string()
     .overwrite(withHost)
@@ -65,10 +61,11 @@ export const backendUrl = (
     })
     .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
       error: `expected a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-    })
-    .nullable()
-    .default(null)
-    .meta({ secret: true, env });
+    });
+
+/** The same for a backend that `npm start` brings when there is no address (`null`). */
+export const backendUrl = (protocols: readonly string[], env: string, path?: (url: URL) => boolean) =>
+  serverUrl(protocols, path).nullable().default(null).meta({ secret: true, env });
 
 /** Why `npm start` could not bring this service's backend; set by it, shown by `/readyz`. */
 export const missingReason = (env: string) => z.string().max(500).nullable().default(null).meta({ env });

@@ -1,7 +1,7 @@
 import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { kvRequest } from '../support/kv-request.js';
+import { type KvReply, kvRequest } from '../support/kv-request.js';
 import { type SentinelGroup, type SentinelOptions, startSentinels } from '../support/redis-sentinels.js';
 import type { RedisServer } from '../support/redis-server.js';
 
@@ -172,4 +172,35 @@ it('finds servers with TLS by Sentinels with TLS and a password of their own', a
   await old.kill();
   await switched(group, old);
   await eventually(async () => expect((await kvRequest(url, ['GET', 'k'])).status).toBe(200), FOLLOWED_MS);
+}, 60_000);
+
+it('reads from replicas that the Sentinels name; tokens of before a failover still hold after it', async () => {
+  const group = await startGroup({ replicas: 2 });
+  const url = await gatewayFor(group, { readFromReplicas: true });
+  const other = await gatewayFor(group, { readFromReplicas: true });
+  const read = (seen: string, at = url) =>
+    kvRequest(at, ['GET', 'name'], { headers: { 'Upstash-Sync-Token': seen } });
+  const tokenOf = ({ headers }: KvReply) => headers.get('upstash-sync-token') as string;
+  const replicaReads = async () => {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return Number(/kv_reads_total\{database="default",result="replica"\} (\d+)/.exec(metrics)?.[1]);
+  };
+  const isReadFromReplica = async (seen: string) => {
+    const before = await replicaReads();
+    expect((await read(seen)).body).toEqual({ result: 'written' });
+    expect(await replicaReads()).toBeGreaterThan(before);
+  };
+  const written = tokenOf(await kvRequest(url, ['SET', 'name', 'written']));
+  expect((await read(written, other)).body).toEqual({ result: 'written' });
+  await eventually(() => isReadFromReplica(written));
+  const old = await group.primary();
+  await old.kill();
+  await switched(group, old);
+  const after = await eventually(async () => {
+    const reply = await read(written, other);
+    expect(reply.body).toEqual({ result: 'written' });
+    return reply;
+  }, FOLLOWED_MS);
+  expect(tokenOf(after).split('.')[2]).not.toBe(written.split('.')[2]);
+  await eventually(() => isReadFromReplica(tokenOf(after)), 10_000);
 }, 60_000);

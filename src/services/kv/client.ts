@@ -84,6 +84,11 @@ export class KvClient {
     return this.commandRules;
   }
 
+  /** Everybody's connections, ACL users excepted. */
+  get primary(): SessionRunner {
+    return this.shared;
+  }
+
   /** Sends rows in the name of `principal`; `finish` gets one reply each. @throws HttpError as `Runner.run`; `unauthorized` */
   run<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
     if (principal instanceof AclPrincipal)

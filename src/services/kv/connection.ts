@@ -120,10 +120,10 @@ export class Connection implements Follower {
 
   /** ioredis says that all Sentinels are unreachable whenever it begins their list again, even if each of them answered. */
   private driverFailed(error: Error): void {
-    if (!error.message.startsWith('All sentinels are unreachable')) return this.failed(error);
     const { sentinelFailure: cause } = this;
-    if (cause === undefined) return;
-    this.failed(Object.assign(new Error('no Sentinel names a server', { cause }), { code: 'ESENTINEL' }));
+    if (!error.message.startsWith('All sentinels are unreachable')) this.failed(error);
+    else if (cause !== undefined)
+      this.failed(Object.assign(new Error('no Sentinel names a server', { cause }), { code: 'ESENTINEL' }));
   }
 
   /** ioredis waits without end for the answers to its login: a peer that accepted and fell silent would be kept for ever. */

@@ -1,4 +1,5 @@
 import { HttpError } from '../../http/errors.js';
+import { contractHeader } from '../../http/headers.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../http/route.js';
 import { type Answer, formatOf, listAnswer, singleAnswer } from './answer-format.js';
 import { answerRows, answerTransaction } from './answer-rows.js';
@@ -11,7 +12,9 @@ import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
+import { AclPrincipal } from './rest-tokens.js';
 import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
+import type { Freshness } from './sync-token.js';
 import { transactionResults } from './transaction.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
@@ -53,24 +56,26 @@ function runCommand(
   command: Command,
   request: RawRequest,
   context: RouteContext,
-  { client, quota, limits, nextSyncToken }: KvDeps,
+  deps: KvDeps,
 ): Promise<RawReply> {
+  const { client, quota, limits, nextSyncToken } = deps;
   const format = formatOf(request);
   const tooLarge = tooLargeCommand(command, limits);
   if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
   const row = client.rules.admit(command, context.principal.access);
   if (typeof row === 'string') throw new HttpError('invalid_request', row);
   if (!quota.grantAll(1)) throw quota.exceeded();
-  const finish = (replies: RespValue[]) => {
+  const finish = (replies: RespValue[], freshness?: Freshness) => {
     tally([row], replies);
-    return reply(singleAnswer(replies[0], format), nextSyncToken);
+    return reply(singleAnswer(replies[0], format), nextSyncToken, freshness);
   };
-  if (!isSpecial(row, client.options.emulations)) return client.run(context.principal, [row], finish);
+  if (!isSpecial(row, client.options.emulations)) return send([row], request, context, deps, finish);
   return answerRows([row], client, context).then(finish);
 }
 
 /** Rows that are refused get their error in place; the others run, in order and in one write. */
-export const handlePipeline: Handle = (request, context, { client, quota, limits, nextSyncToken }) => {
+export const handlePipeline: Handle = (request, context, deps) => {
+  const { client, quota, limits, nextSyncToken } = deps;
   const format = formatOf(request);
   const commands = commandsOfJson(request.body);
   refuseTooLong(commands, limits);
@@ -85,16 +90,17 @@ export const handlePipeline: Handle = (request, context, { client, quota, limits
     return typeof row === 'string' ? new RespError(row) : row;
   });
   if (!limitToQuota(rows, quota)) plain = false;
-  const finish = (replies: RespValue[]) => {
+  const finish = (replies: RespValue[], freshness?: Freshness) => {
     tally(rows, replies);
-    return reply(listAnswer(replies, format), nextSyncToken);
+    return reply(listAnswer(replies, format), nextSyncToken, freshness);
   };
-  if (plain) return client.run(context.principal, rows as Row[], finish);
+  if (plain) return send(rows as Row[], request, context, deps, finish);
   return answerRows(rows, client, context).then(finish);
 };
 
 /** All rows are checked before the first byte is sent: one refused row discards the whole. */
-export const handleTransaction: Handle = (request, context, { client, quota, limits, nextSyncToken }) => {
+export const handleTransaction: Handle = (request, context, deps) => {
+  const { client, quota, limits, nextSyncToken, replicas } = deps;
   const format = formatOf(request);
   const commands = commandsOfJson(request.body);
   refuseTooLong(commands, limits);
@@ -106,16 +112,33 @@ export const handleTransaction: Handle = (request, context, { client, quota, lim
     return row;
   });
   if (!quota.grantAll(rows.length)) throw quota.exceeded();
-  const finish = (results: RespValue[] | RespError) => {
+  const finish = (results: RespValue[] | RespError, freshness?: Freshness) => {
     const jsonFormat = format === 'resp2' ? 'utf8' : format;
     if (results instanceof RespError) return reply(singleAnswer(results, jsonFormat), nextSyncToken);
     tally(rows, results);
-    return reply(listAnswer(results, jsonFormat), nextSyncToken);
+    return reply(listAnswer(results, jsonFormat), nextSyncToken, freshness);
   };
-  if (!rows.some((row) => isSpecial(row, client.options.emulations)))
-    return client.transaction(context, rows, (replies) => finish(transactionResults(replies)));
+  if (!rows.some((row) => isSpecial(row, client.options.emulations))) {
+    const land = (replies: RespValue[], freshness?: Freshness) =>
+      finish(transactionResults(replies), freshness);
+    if (replicas === undefined || context.principal instanceof AclPrincipal)
+      return client.transaction(context, rows, land);
+    return replicas.transaction(rows, land);
+  }
   return answerTransaction(rows, client, context, transactionResults).then(finish);
 };
+
+/** Sends rows that are answered by one reply each: to the primary, or to a replica where there are some. */
+function send(
+  rows: readonly Row[],
+  { headers }: RawRequest,
+  { principal }: RouteContext,
+  { client, replicas }: KvDeps,
+  finish: (replies: RespValue[], freshness?: Freshness) => RawReply,
+): Promise<RawReply> {
+  if (replicas === undefined || principal instanceof AclPrincipal) return client.run(principal, rows, finish);
+  return replicas.run(rows, contractHeader(headers, 'service-sync-token'), finish);
+}
 
 /** Rows beyond the daily limit become errors. @returns whether there are none */
 function limitToQuota(rows: (Row | RespError)[], quota: DailyQuota): boolean {
@@ -145,7 +168,7 @@ function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]
 }
 
 /** Clients keep the sync token of the newest 2xx reply under the name that they know. */
-function reply(answer: Answer, nextSyncToken: () => string): RawReply {
+function reply(answer: Answer, nextSyncToken: KvDeps['nextSyncToken'], freshness?: Freshness): RawReply {
   if (answer.status !== 200) return answer;
-  return { ...answer, headers: { 'Upstash-Sync-Token': nextSyncToken() } };
+  return { ...answer, headers: { 'Upstash-Sync-Token': nextSyncToken(freshness) } };
 }

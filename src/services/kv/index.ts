@@ -7,6 +7,7 @@ import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service
 import { KvClient } from './client.js';
 import type { Endpoint } from './connection.js';
 import { DailyQuota } from './daily-quota.js';
+import { openReplicas } from './database-replicas.js';
 import { databaseTokens, passwordOf } from './database-tokens.js';
 import { createEmulations } from './emulations/emulations.js';
 import { endpointOf, sentinelsOf } from './endpoint.js';
@@ -16,7 +17,7 @@ import { TOKEN_PARAMETER } from './path-arguments.js';
 import { kvRoutes } from './routes.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
 import { SentinelWatch } from './sentinel-watch.js';
-import { syncTokens } from './sync-token.js';
+import { type Freshness, syncTokens } from './sync-token.js';
 
 /** Key-value service: the commands of Redis or Valkey over HTTP. */
 export const kv: Service<KvSettings> = {
@@ -51,7 +52,7 @@ function openDatabase(
   database: DatabaseSettings,
   runtime: ServiceRuntime,
   metrics: KvMetrics,
-  nextSyncToken: () => string,
+  nextSyncToken: (freshness?: Freshness) => string,
 ): ServiceInstance {
   const { name, bodyLimit, commandLimit, pipelineLimit, dailyRequestLimit, timeoutMs } = database;
   const { streamHeartbeatMs } = database;
@@ -77,10 +78,12 @@ function openDatabase(
   });
   metrics.watch(name, client);
   const quota = new DailyQuota({ limit: dailyRequestLimit, send: client.send, now });
+  const replicas = openReplicas(database, client, log, lifecycle);
+  if (replicas !== undefined) metrics.watchReads(name, replicas.counts);
   const limits = { command: commandLimit, pipeline: pipelineLimit };
   return {
     ...mountOf(database),
-    routes: bindRoutes(kvRoutes, { client, quota, limits, streamHeartbeatMs, nextSyncToken }),
+    routes: bindRoutes(kvRoutes, { client, quota, limits, streamHeartbeatMs, nextSyncToken, replicas }),
     formatError,
     bodyLimit,
     timeoutMs,

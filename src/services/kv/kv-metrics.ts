@@ -1,6 +1,7 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
 import type { KvClient } from './client.js';
+import type { ReadCounts } from './read-your-writes.js';
 import type { StreamTally } from './streams/event-stream.js';
 import type { WireObserver } from './wire.js';
 
@@ -9,6 +10,7 @@ const ROUND_TRIP = 'portico_kv_backend_round_trip_seconds';
 /** Metrics of all databases. */
 export class KvMetrics {
   private readonly clients = new Map<string, KvClient>();
+  private readonly reads = new Map<string, ReadCounts>();
   private readonly roundTrips = new Map<string, LatencyHistogram>();
 
   constructor(registry: MetricRegistry) {
@@ -43,6 +45,15 @@ export class KvMetrics {
       collect: () => this.streams(({ messages }) => messages),
     });
     registry.add({
+      name: 'portico_kv_reads_total',
+      help: 'Requests that only read, where there are replicas: answered by a replica, by the primary because a replica was behind, or by the primary at once.',
+      type: 'counter',
+      collect: () =>
+        [...this.reads].flatMap(([database, counts]) =>
+          Object.entries(counts).map(([result, value]) => ({ labels: { database, result }, value })),
+        ),
+    });
+    registry.add({
       name: ROUND_TRIP,
       help: 'Time from a write to Redis to the first reply; a sample of the writes.',
       type: 'histogram',
@@ -59,6 +70,10 @@ export class KvMetrics {
 
   watch(database: string, client: KvClient): void {
     this.clients.set(database, client);
+  }
+
+  watchReads(database: string, counts: ReadCounts): void {
+    this.reads.set(database, counts);
   }
 
   private commands(): MetricSample[] {

@@ -10,11 +10,12 @@ export type Finish<T> = (replies: RespValue[]) => T;
 export interface Runner {
   /**
    * Sends `rows` in order; `finish` gets one reply each.
+   * @param after commands of Portico's own that follow in the same write; their replies come last
    * @throws HttpError `backend_unavailable` or `overloaded` when nothing ran, `outcome_unknown` when that cannot be told
    */
-  run<T>(rows: readonly Row[], finish: Finish<T>): Promise<T>;
-  /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
-  transaction<T>(rows: readonly Row[], finish: Finish<T>): Promise<T>;
+  run<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T>;
+  /** As one transaction; `finish` gets the replies of MULTI, of each row, of EXEC, and of `after`. @throws as `run` */
+  transaction<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T>;
 }
 
 /** Replies of a transaction beside those of its rows: of MULTI and of EXEC. */
@@ -22,29 +23,37 @@ const TRANSACTION_FRAME = 2;
 const MULTI: Command = ['MULTI'];
 const EXEC: Command = ['EXEC'];
 
-export function rowsPayload(rows: readonly Row[]): Payload {
-  if (rows.length === 1) return encodeCommand((rows[0] as Row).command);
-  return encodeCommands(rows.map((row) => row.command));
+export function rowsPayload(rows: readonly Row[], after?: readonly Command[]): Payload {
+  if (rows.length === 1 && after === undefined) return encodeCommand((rows[0] as Row).command);
+  const commands = rows.map((row) => row.command);
+  return encodeCommands(after === undefined ? commands : [...commands, ...after]);
 }
 
 /** MULTI, the rows and EXEC as one contiguous payload: nothing of another request can come between. */
-export function transactionPayload(rows: readonly Row[]): Payload {
-  return encodeCommands([MULTI, ...rows.map((row) => row.command), EXEC]);
+export function transactionPayload(rows: readonly Row[], after: readonly Command[] = []): Payload {
+  return encodeCommands([MULTI, ...rows.map((row) => row.command), EXEC, ...after]);
 }
 
 /** One server behind one session for each lane, or one for all. */
 export class SessionRunner implements Runner {
   constructor(private readonly sessions: Readonly<Record<Lane, Session>>) {}
 
-  run<T>(rows: readonly Row[], finish: Finish<T>): Promise<T> {
-    return this.sessions[laneOfRows(rows)].run(rowsPayload(rows), rows.length, finish);
+  get isOpen(): boolean {
+    return this.sessions.main.isOpen;
   }
 
-  transaction<T>(rows: readonly Row[], finish: Finish<T>): Promise<T> {
+  run<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T> {
+    const expected = rows.length + (after?.length ?? 0);
+    return this.sessions[laneOfRows(rows)].run(rowsPayload(rows, after), expected, finish);
+  }
+
+  transaction<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T> {
     const session = this.sessions[laneOfRows(rows)];
     const { transactionRefusal } = session;
-    if (transactionRefusal !== undefined) return Promise.resolve(finish([transactionRefusal]));
-    return session.run(transactionPayload(rows), rows.length + TRANSACTION_FRAME, finish);
+    if (transactionRefusal !== undefined)
+      return Promise.resolve(finish([transactionRefusal, ...(after ?? []).map(() => null)]));
+    const expected = rows.length + TRANSACTION_FRAME + (after?.length ?? 0);
+    return session.run(transactionPayload(rows, after), expected, finish);
   }
 }
 

@@ -8,14 +8,10 @@ import {
   secret,
   tcpPort,
 } from '../../lib/settings.js';
+import { replicaSettings } from './replica-settings.js';
 import { sentinelSettings } from './sentinel-settings.js';
+import { namesDatabase, serverProblems } from './server-checks.js';
 import { tlsSettings } from './tls-settings.js';
-
-/** What may follow the host: the number of a database; of a Unix socket its path. */
-function namesDatabase({ protocol, pathname, searchParams }: URL): boolean {
-  const number = protocol === 'unix:' ? (searchParams.get('db') ?? '') : pathname.replace(/^\//, '');
-  return /^\d{0,5}$/.test(number);
-}
 
 const bytes = (byDefault: number) =>
   z
@@ -24,7 +20,7 @@ const bytes = (byDefault: number) =>
     .max(512 * 1024 * 1024)
     .default(byDefault);
 
-const database = z.strictObject({
+const databaseFields = z.strictObject({
   name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
   path: basePath().default('/kv').describe('Base path of this database.'),
   port: tcpPort()
@@ -36,6 +32,7 @@ const database = z.strictObject({
   ),
   tls: tlsSettings.prefault({}).describe('Certificates for rediss://.'),
   ...sentinelSettings,
+  ...replicaSettings,
   token: secret('PORTICO_KV_TOKEN')
     .nullable()
     .default(null)
@@ -105,6 +102,11 @@ const database = z.strictObject({
   streamHeartbeatMs: milliseconds(15_000, 1_000).describe(
     'A stream that was silent for so long gets a comment, so that proxies keep it open.',
   ),
+});
+
+const database = databaseFields.superRefine((settings, context) => {
+  for (const { key, problem } of serverProblems(settings))
+    context.addIssue({ code: 'custom', path: [key], message: problem });
 });
 
 /** The section `kv` of the configuration. */

@@ -91,6 +91,11 @@ export class Session {
       .catch(() => undefined); // a connection that broke is opened again
   }
 
+  /** Ends the connection for another one. */
+  cut(reason: string): void {
+    this.wire?.cut(new Error(reason));
+  }
+
   close(): void {
     this.closed = true;
     this.connection.close();
@@ -109,7 +114,7 @@ export class Session {
   private takeOver(socket: Socket): void {
     const { stallMs, replyLimit, observer, takePush, endpoint } = this.options;
     const revise = (error: RespError) => (LOST_ROLE.test(error.text) ? this.retire(wire) : error);
-    const reviseError = endpoint.sentinels === undefined ? undefined : revise;
+    const reviseError = endpoint.sentinels?.role === 'master' ? revise : undefined;
     const wire = new Wire(socket, stallMs, replyLimit, { observer, takePush, reviseError });
     socket.once('close', () => {
       if (this.wire !== wire) return;

@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A TCP relay in front of a local port, by which a test holds up or breaks what passes. */
+export interface TcpRelay {
+  readonly port: number;
+  /** From now on nothing of what the target says is passed on; connections stay open. */
+  hold(): void;
+  release(): void;
+  /** Breaks all connections and takes no new ones until `release`. */
+  cut(): void;
+  stop(): Promise<void>;
+}
+
+export async function startRelay(target: number): Promise<TcpRelay> {
+  const pairs = new Map<Socket, Socket>();
+  let state: 'open' | 'held' | 'cut' = 'open';
+  const server = createServer((client) => {
+    client.on('error', () => undefined);
+    if (state === 'cut') return client.destroy();
+    const upstream = connect(target, '127.0.0.1').on('error', () => undefined);
+    pairs.set(client, upstream);
+    client.pipe(upstream);
+    upstream.on('data', (chunk: Buffer) => client.write(chunk));
+    if (state === 'held') upstream.pause();
+    const end = () => {
+      pairs.delete(client);
+      client.destroy();
+      upstream.destroy();
+    };
+    client.on('close', end);
+    return upstream.on('close', end);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const each = (act: (client: Socket, upstream: Socket) => void) => {
+    for (const [client, upstream] of pairs) act(client, upstream);
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    hold: () => {
+      state = 'held';
+      each((_, upstream) => upstream.pause());
+    },
+    release: () => {
+      state = 'open';
+      each((_, upstream) => upstream.resume());
+    },
+    cut: () => {
+      state = 'cut';
+      each((client) => client.destroy());
+    },
+    stop: async () => {
+      each((client) => client.destroy());
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
