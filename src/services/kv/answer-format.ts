@@ -22,7 +22,7 @@ export function formatOf({ headers }: RawRequest): AnswerFormat {
 }
 
 /** Redis cannot do it now: not the command is at fault, and nothing was executed. */
-const PASSING = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN) /;
+const PASSING = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS) /;
 
 /** The answer to a single command. */
 export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {

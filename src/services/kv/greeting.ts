@@ -19,9 +19,9 @@ export function greetingOf({ db, sentinels }: Endpoint): readonly Command[] {
   ];
 }
 
-/** Whether the server still reads its data from disk, or from its primary. */
-export function isLoading([ping]: readonly RespValue[]): boolean {
-  return ping instanceof RespError && ping.text.startsWith('LOADING ');
+/** What a server says that still reads its data, from disk or from its primary; `undefined` of another. */
+export function loadingOf([ping]: readonly RespValue[]): string | undefined {
+  return ping instanceof RespError && ping.text.startsWith('LOADING ') ? ping.text : undefined;
 }
 
 /** Why MULTI is refused: without it the rows of a transaction would run one by one. */

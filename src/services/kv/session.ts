@@ -3,7 +3,7 @@ import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
-import { greetingOf, isLoading, multiRefusalOf, refusalOf } from './greeting.js';
+import { greetingOf, loadingOf, multiRefusalOf, refusalOf } from './greeting.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire, type WireObserver } from './wire.js';
@@ -134,13 +134,15 @@ export class Session {
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
       const own = replies.splice(0, ownCommands.length);
-      if (!isLoading(own)) {
+      const loading = loadingOf(own);
+      if (loading === undefined) {
         const refusal = refusalOf(own, endpoint);
         if (refusal !== undefined) throw new Error(refusal);
         this.refusal = multiRefusalOf(own);
         this.opened(wire, replies);
         return;
       }
+      this.connection.failed(new Error(loading));
       await new Promise((resolve) => setTimeout(resolve, LOADING_PAUSE_MS));
     }
   }
