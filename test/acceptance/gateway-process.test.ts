@@ -101,6 +101,13 @@ it('names every mistake of a configuration and ends with 78', async () => {
   const missing = await runToEnd(['run'], {});
   expect(missing.code).toBe(78);
   expect(missing.output).toMatch(/kv\.databases\[0\]\.token[\s\S]*queue\.token/);
+  const unreadable = { ...gatewayEnvironment(), PORTICO_KV_DATABASES_0_TLS_CA: '/nowhere/ca.pem' };
+  expect(await runToEnd(['run'], unreadable)).toEqual({
+    code: 78,
+    output: expect.stringMatching(
+      /PORTICO_KV_DATABASES_0_TLS_CA: .*tls\.ca: the file cannot be read \(ENOENT\)/,
+    ),
+  });
 });
 
 it('names a port that is taken and ends with 1', async () => {

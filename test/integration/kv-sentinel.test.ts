@@ -121,6 +121,22 @@ it('gives up a primary that is silent as soon as the Sentinels have another, wit
   expect((await next).body.result).toEqual([['events', [['1-1', ['a', 'b']]]]]);
 }, 60_000);
 
+it('is not held up by a Sentinel that falls silent together with the primary', async () => {
+  const group = await startGroup();
+  const url = await gatewayFor(group, { timeoutMs: 60_000, connectTimeoutMs: 1_000 });
+  const old = await group.primary();
+  // the one that tells the test who is primary stays
+  group.sentinels[2]?.pause();
+  old.pause();
+  const stalled = kvRequest(url, ['INCR', 'count']);
+  await switched(group, old);
+  await eventually(
+    async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200),
+    FOLLOWED_MS,
+  );
+  expect((await stalled).status).toBe(502);
+}, 60_000);
+
 it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', async () => {
   const group = await startGroup();
   const url = await gatewayFor(group);

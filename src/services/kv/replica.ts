@@ -1,7 +1,7 @@
 import type { Row } from './commands.js';
 import { ASK_REPLICATION, type Replication, readReplication } from './replication.js';
 import { RespError, type RespValue } from './resp-decoder.js';
-import { encodeCommand } from './resp-encoder.js';
+import { type Command, encodeCommand } from './resp-encoder.js';
 import { type Finish, rowsPayload } from './runner.js';
 import { Session, type SessionOptions } from './session.js';
 
@@ -59,7 +59,7 @@ export class Replica {
     const { session, state } = this;
     const { username, password, sentinels } = this.options.endpoint;
     if (!session.isOpen) return;
-    if (password !== undefined) session.login(username === undefined ? [password] : [username, password]);
+    if (password !== undefined) this.login(username === undefined ? [password] : [username, password]);
     this.ask();
     // with Sentinel there may be another one; a fixed address is that server's, whatever it does
     if (sentinels !== undefined && !(state?.role === 'slave' && state.linked))
@@ -68,6 +68,14 @@ export class Replica {
 
   close(): void {
     this.session.close();
+  }
+
+  private login(login: Command): void {
+    const answer = this.session.run(encodeCommand(['AUTH', ...login]), 1, ([reply]) => {
+      if (reply instanceof RespError && reply.text.startsWith('WRONGPASS ')) this.session.cut(reply.text);
+    });
+    // a connection that broke is opened again
+    answer.catch(() => undefined);
   }
 
   /** All that is read within one turn of the event loop shares a question: it goes out in the same write, first. */

@@ -23,6 +23,8 @@ interface View extends Address {
 }
 
 const WATCH_MS = 1_000;
+/** A Sentinel that is gone is outvoted by newer epochs, unless all others were set up anew: they begin at 0 again. */
+const VALID_MS = 30_000;
 /** A Sentinel's answers are short. */
 const REPLY_LIMIT = 1024 * 1024;
 
@@ -34,6 +36,8 @@ const REPLY_LIMIT = 1024 * 1024;
 export class SentinelWatch {
   private readonly sessions: readonly Session[];
   private readonly followers = new Set<Follower>();
+  /** Each Sentinel's last word, and when it said so. */
+  private readonly views = new Map<Session, { readonly view: View; readonly at: number }>();
 
   constructor(private readonly options: SentinelWatchOptions) {
     const { sentinels, connectTimeoutMs, log, lifecycle } = options;
@@ -55,7 +59,9 @@ export class SentinelWatch {
           log: log.child({ sentinel: `${host}:${port}` }),
         }),
     );
-    const timer = setInterval(() => void this.compare(), WATCH_MS);
+    const timer = setInterval(() => {
+      for (const session of this.sessions) this.ask(session);
+    }, WATCH_MS);
     timer.unref();
     lifecycle.onStop('kv: Sentinels', () => {
       clearInterval(timer);
@@ -68,29 +74,30 @@ export class SentinelWatch {
     return { ...this.options.sentinels, followers: this.followers };
   }
 
-  private async compare(): Promise<void> {
-    const answers = await Promise.allSettled(this.sessions.map((session) => this.ask(session)));
-    const views = answers.flatMap((answer) =>
-      answer.status === 'fulfilled' && answer.value !== undefined ? [answer.value] : [],
-    );
-    const newest = newestOf(views);
-    if (newest === undefined) return;
-    const hosts = await addressesOf(newest.host);
-    if (hosts.length === 0) return;
-    for (const follower of this.followers) follower.leaveUnlessAt(hosts, newest.port);
-  }
-
-  /** @throws HttpError when the Sentinel is away */
-  private ask(session: Session): Promise<View | undefined> {
+  private ask(session: Session): void {
     const { name } = this.options;
     // the first is what connections are made by; only the second tells the epoch
     const questions = [
       ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name],
       ['SENTINEL', 'MASTER', name],
     ];
-    return session.run(encodeCommands(questions), questions.length, ([address, facts]) =>
-      viewOf(address, facts),
-    );
+    session
+      .run(encodeCommands(questions), questions.length, ([address, facts]) => {
+        const view = viewOf(address, facts);
+        if (view !== undefined) this.views.set(session, { view, at: performance.now() });
+      })
+      .then(() => this.compare())
+      .catch(() => undefined); // it is away: the others are asked too
+  }
+
+  private async compare(): Promise<void> {
+    const oldest = performance.now() - VALID_MS;
+    const recent = [...this.views.values()].filter(({ at }) => at > oldest);
+    const newest = newestOf(recent.map(({ view }) => view));
+    if (newest === undefined) return;
+    const hosts = await addressesOf(newest.host);
+    if (hosts.length === 0) return;
+    for (const follower of this.followers) follower.leaveUnlessAt(hosts, newest.port);
   }
 }
 
