@@ -20,6 +20,11 @@ afterEach(async () => {
 async function startGroup(options: SentinelOptions = {}): Promise<SentinelGroup> {
   const group = await startSentinels({ password: PASSWORD, ...options });
   groups.push(group);
+  for (const sentinel of group.sentinels) {
+    // on a busy machine a replica is heard too late to be chosen (5 pings), and the next try comes after 2 timeouts
+    await sentinel.command('SENTINEL', 'DEBUG', 'ping-period', '300');
+    await sentinel.command('SENTINEL', 'SET', group.name, 'failover-timeout', '3000');
+  }
   return group;
 }
 
@@ -44,7 +49,7 @@ async function switched(group: SentinelGroup, from: RedisServer): Promise<RedisS
     const primary = await group.primary();
     expect(primary).not.toBe(from);
     return primary;
-  }, 20_000);
+  }, 40_000);
 }
 
 /** How often a server has executed a command since its start. */
@@ -88,7 +93,7 @@ it('goes on with the new primary after the old one was killed, and leaves that a
   expect(await callsOf(primary, 'incr')).toBeGreaterThan(100);
   // what it got by replication was counted too: it never came from a client
   expect(String(await old.command('CLIENT', 'LIST', 'TYPE', 'NORMAL'))).not.toContain('name=portico');
-}, 60_000);
+}, 90_000);
 
 it('gives up a primary that is silent as soon as the Sentinels have another, with all its connections', async () => {
   const group = await startGroup();
@@ -119,7 +124,7 @@ it('gives up a primary that is silent as soon as the Sentinels have another, wit
   );
   await kvRequest(url, ['XADD', 'events', '1-1', 'a', 'b']);
   expect((await next).body.result).toEqual([['events', [['1-1', ['a', 'b']]]]]);
-}, 60_000);
+}, 90_000);
 
 it('is not held up by a Sentinel that falls silent together with the primary', async () => {
   const group = await startGroup();
@@ -135,7 +140,7 @@ it('is not held up by a Sentinel that falls silent together with the primary', a
     FOLLOWED_MS,
   );
   expect((await stalled).status).toBe(502);
-}, 60_000);
+}, 90_000);
 
 it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', async () => {
   const group = await startGroup();
@@ -154,8 +159,8 @@ it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', 
     const { status } = await kvRequest(url, ['SET', 'k', 'v']);
     expect([200, 503]).toContain(status);
   }
-  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200), 20_000);
-}, 60_000);
+  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200), 40_000);
+}, 90_000);
 
 it('goes on while no Sentinel is there, and says why when it needs one', async () => {
   const group = await startGroup();
@@ -172,7 +177,7 @@ it('goes on while no Sentinel is there, and says why when it needs one', async (
   expect(await (await fetch(`${url}/readyz`)).text()).toContain('not connected (ESENTINEL)');
   await Promise.all(group.sentinels.map((sentinel) => sentinel.start()));
   await eventually(async () => expect((await kvRequest(url, ['PING'])).status).toBe(200), 5_000);
-}, 60_000);
+}, 90_000);
 
 it('finds servers with TLS by Sentinels with TLS and a password of their own', async () => {
   const group = await startGroup({ tls: 'mutual', sentinelPassword: 'of-the-sentinels' });
@@ -188,7 +193,7 @@ it('finds servers with TLS by Sentinels with TLS and a password of their own', a
   await old.kill();
   await switched(group, old);
   await eventually(async () => expect((await kvRequest(url, ['GET', 'k'])).status).toBe(200), FOLLOWED_MS);
-}, 60_000);
+}, 90_000);
 
 it('reads from replicas that the Sentinels name; tokens of before a failover still hold after it', async () => {
   const group = await startGroup({ replicas: 2 });
@@ -219,4 +224,4 @@ it('reads from replicas that the Sentinels name; tokens of before a failover sti
   }, FOLLOWED_MS);
   expect(tokenOf(after).split('.')[2]).not.toBe(written.split('.')[2]);
   await eventually(() => isReadFromReplica(tokenOf(after)), 10_000);
-}, 60_000);
+}, 90_000);
