@@ -167,6 +167,23 @@ it('reads what an ACL user has written', async () => {
   expect((await run(['GET', 'by'], { seen, token })).body).toEqual({ result: 'app' });
 });
 
+it('reads from the primary alone when its user may not ask for the place, and refuses what that user may not', async () => {
+  await primary.command('ACL', 'SETUSER', 'limited', 'on', '>word', '~*', '+@all', '-info', '-multi');
+  const gateway = await gatewayFor({ url: `redis://limited:word@127.0.0.1:${primary.port}` });
+  releases.push(() => gateway.stop());
+  relay.hold();
+  const written = await kvRequest(gateway.url, ['SET', 'name', 'limited']);
+  for (const seen of ['', tokenOf(written)]) {
+    const headers = { 'Upstash-Sync-Token': seen };
+    expect((await kvRequest(gateway.url, ['GET', 'name'], { headers })).body).toEqual({ result: 'limited' });
+  }
+  const { status, body } = await kvRequest(gateway.url, [['SET', 'name', 'x']], { path: '/kv/multi-exec' });
+  expect({ status, body }).toEqual({
+    status: 400,
+    body: { error: expect.stringMatching(/^NOPERM .*multi/) },
+  });
+});
+
 it('never gives the same token twice', async () => {
   const writes = Array.from({ length: 400 }, (_, i) => run(['INCR', 'many'], { gateway: i % 2 }));
   const tokens = (await Promise.all(writes)).map(tokenOf);
