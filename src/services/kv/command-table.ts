@@ -1,10 +1,14 @@
-import { RespStatus, type RespValue } from './resp-decoder.js';
+import { type KeySpec, readKeySpecs } from './key-specs.js';
+import { items, text } from './reply-fields.js';
+import type { RespValue } from './resp-decoder.js';
 
 /** What the server says of a command (or of one subcommand) by `COMMAND`. */
 export interface CommandFacts {
   readonly flags: ReadonlySet<string>;
   /** ACL categories, such as `@read`; Redis 6 and later. */
   readonly categories: ReadonlySet<string>;
+  /** Where its keys stand. */
+  readonly keys: readonly KeySpec[];
   /** By name in lower case. Redis 7 and later; empty where the command has none. */
   readonly subcommands: ReadonlyMap<string, CommandFacts>;
 }
@@ -23,26 +27,19 @@ export function readCommandTable(reply: RespValue | undefined): CommandTable {
   const table = new Map<string, CommandFacts>();
   for (const entry of items(reply)) {
     const fields = items(entry);
-    const name = text(fields[NAME]).toLowerCase();
+    const listed = text(fields[NAME]).toLowerCase();
     // a subcommand is listed as "container|name"
-    table.set(name.slice(name.indexOf('|') + 1), {
+    const name = listed.slice(listed.indexOf('|') + 1);
+    table.set(name, {
       flags: words(fields[FLAGS]),
       categories: words(fields[CATEGORIES]),
+      keys: readKeySpecs(name, fields),
       subcommands: readCommandTable(fields[SUBCOMMANDS]),
     });
   }
   return table;
 }
 
-function items(value: RespValue | undefined): readonly RespValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
 function words(value: RespValue | undefined): ReadonlySet<string> {
   return new Set(items(value).map(text));
-}
-
-function text(value: RespValue | undefined): string {
-  if (value instanceof RespStatus) return value.bytes.toString('latin1');
-  return value instanceof Buffer ? value.toString('latin1') : '';
 }

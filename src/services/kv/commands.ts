@@ -97,6 +97,11 @@ export class CommandRules {
     return { command, rule };
   }
 
+  /** A command of Portico's own, which may do what it likes. @param command with its name as text */
+  own(command: Command): Row {
+    return { command, rule: this.rule(String(command[0])) };
+  }
+
   private rule(spelling: string): Rule {
     const known = this.rules.get(spelling);
     if (known !== undefined) return known;
@@ -130,9 +135,15 @@ function laneOf(facts: CommandFacts | undefined): Lane {
   return flags.has('readonly') && !flags.has('fast') ? 'bulk' : 'main';
 }
 
+/** Of the subcommand, where the server tells of one. */
+export function exactFacts(facts: CommandFacts, command: Command): CommandFacts {
+  if (facts.subcommands.size === 0) return facts;
+  return facts.subcommands.get(keyword(command, 1).toLowerCase()) ?? facts;
+}
+
 function isReadable({ name, facts }: Rule, command: Command): boolean {
   if (facts === undefined || NEVER_READABLE.has(name)) return false;
   if (ALSO_READABLE.has(name)) return true;
-  const exact = facts.subcommands.get(keyword(command, 1).toLowerCase()) ?? facts;
+  const exact = exactFacts(facts, command);
   return exact.categories.has('@read') && !exact.categories.has('@dangerous');
 }

@@ -5,7 +5,7 @@ import { type Access, CommandRules, laneOfRows } from '../../../src/services/kv/
 import type { Command } from '../../../src/services/kv/resp-encoder.js';
 
 function facts(flags: string[], categories: string[], subcommands: CommandTable = new Map()): CommandFacts {
-  return { flags: new Set(flags), categories: new Set(categories), subcommands };
+  return { flags: new Set(flags), categories: new Set(categories), keys: [], subcommands };
 }
 
 const TABLE: CommandTable = new Map([
