@@ -108,6 +108,25 @@ describe('environment variables', () => {
 });
 
 describe('wrong configurations', () => {
+  it('name what a cluster cannot have', () => {
+    const of = (database: Record<string, unknown>) =>
+      problemsOf({ kv: { databases: [database] } }, { ...COMPLETE, PORTICO_REDIS_URL: '' });
+    expect(of({ url: 'redis://a', cluster: true, nodes: ['b:1', '[::1]:2'] })).toEqual([]);
+    expect(of({ url: 'redis://a/0', cluster: true })).toEqual([]);
+    expect(of({ url: 'redis://a/1', cluster: true })).toEqual([
+      'configuration: kv.databases[0].url: a cluster has database 0 only',
+    ]);
+    expect(of({ url: 'unix:///a', cluster: true })).toEqual([
+      expect.stringMatching(/kv\.databases\[0\]\.url: .*TCP/),
+    ]);
+    expect(of({ url: 'redis://a', nodes: ['b:1'] })).toEqual([
+      'configuration: kv.databases[0].nodes: expected cluster: true beside it',
+    ]);
+    expect(of({ url: 'redis://a', cluster: true, nodes: ['b'] })).toEqual([
+      'configuration: kv.databases[0].nodes[0]: expected host:port',
+    ]);
+  });
+
   it('name every wrong key at once, with where it stands and why', () => {
     const problems = problemsOf(
       { http: { port: 'x', hots: 'y' }, logg: {}, kv: { databases: [{ tokn: 'z', path: 'kv' }] } },

@@ -1,12 +1,10 @@
 import { HttpError } from '../../http/errors.js';
 import { IdleRegistry } from '../../lib/idle-registry.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
+import type { Backend } from './backend.js';
 import { isLoginRefused, notConnected } from './errors.js';
-import { RespError } from './resp-decoder.js';
-import { encodeCommand } from './resp-encoder.js';
 import type { AclPrincipal } from './rest-tokens.js';
-import { type Runner, SessionRunner } from './runner.js';
-import type { Session } from './session.js';
+import type { Runner } from './runner.js';
 
 export interface Credentials {
   readonly name: string;
@@ -14,7 +12,7 @@ export interface Credentials {
 }
 
 export interface AclUsersOptions {
-  readonly open: (user: Credentials) => Session;
+  readonly open: (user: Credentials) => Backend;
   /** Users with a connection at the same time. */
   readonly limit: number;
   readonly lifecycle: ReleaseRegistry;
@@ -22,9 +20,8 @@ export interface AclUsersOptions {
   readonly now?: () => number;
 }
 
-interface UserSession {
-  readonly session: Session;
-  readonly runner: Runner;
+interface UserBackend {
+  readonly backend: Backend;
   verifiedAt: number;
   verifying: Promise<void> | undefined;
 }
@@ -38,12 +35,12 @@ const VERIFIED_FOR_MS = 1_000;
 
 /** Connections logged in as users of Redis' access lists: one a user, while in use. */
 export class AclUsers {
-  private readonly users: IdleRegistry<UserSession>;
+  private readonly users: IdleRegistry<UserBackend>;
   private readonly now: () => number;
 
   constructor(private readonly options: AclUsersOptions) {
     this.now = options.now ?? (() => performance.now());
-    this.users = new IdleRegistry({ idleMs: IDLE_MS, close: async ({ session }) => session.close() });
+    this.users = new IdleRegistry({ idleMs: IDLE_MS, close: async ({ backend }) => backend.close() });
     options.lifecycle.onStop('kv: connections of ACL users', () => this.users.closeAll());
   }
 
@@ -57,7 +54,7 @@ export class AclUsers {
     const hold = await this.users.hold(user.key, () => this.open(user));
     try {
       await this.verify(user, hold.value);
-      return await work(hold.value.runner);
+      return await work(hold.value.backend);
     } catch (error) {
       if (error instanceof HttpError && error.code === 'unauthorized') await this.users.close(user.key);
       throw error;
@@ -68,46 +65,44 @@ export class AclUsers {
 
   /** Whether Redis lets this user in now. @throws HttpError `backend_unavailable` */
   async isValid(user: Credentials): Promise<boolean> {
-    const session = this.options.open(user);
+    const backend = this.options.open(user);
     try {
-      await session.settled();
-      return isIn(session);
+      await backend.settled();
+      return isIn(backend);
     } finally {
-      session.close();
+      backend.close();
     }
   }
 
-  private async open(user: Credentials): Promise<UserSession> {
-    const session = this.options.open(user);
-    await session.settled();
-    if (!session.isOpen) {
-      session.close();
-      isIn(session);
+  private async open(user: Credentials): Promise<UserBackend> {
+    const backend = this.options.open(user);
+    await backend.settled();
+    if (!backend.isOpen) {
+      backend.close();
+      isIn(backend);
       throw new HttpError('unauthorized');
     }
-    const runner = new SessionRunner({ main: session, bulk: session, scripts: session });
-    return { session, runner, verifiedAt: this.now(), verifying: undefined };
+    return { backend, verifiedAt: this.now(), verifying: undefined };
   }
 
-  private verify(user: Credentials, entry: UserSession): Promise<void> {
-    if (entry.session.isOpen && this.now() - entry.verifiedAt < VERIFIED_FOR_MS) return Promise.resolve();
+  private verify(user: Credentials, entry: UserBackend): Promise<void> {
+    if (entry.backend.isOpen && this.now() - entry.verifiedAt < VERIFIED_FOR_MS) return Promise.resolve();
     entry.verifying ??= this.login(user, entry).finally(() => {
       entry.verifying = undefined;
     });
     return entry.verifying;
   }
 
-  private async login({ name, password }: Credentials, entry: UserSession): Promise<void> {
-    await entry.session.settled();
-    if (!isIn(entry.session)) throw new HttpError('unauthorized');
-    const reply = await entry.session.run(encodeCommand(['AUTH', name, password]), 1, ([first]) => first);
-    if (reply instanceof RespError) throw new HttpError('unauthorized');
+  private async login({ name, password }: Credentials, entry: UserBackend): Promise<void> {
+    await entry.backend.settled();
+    if (!isIn(entry.backend)) throw new HttpError('unauthorized');
+    if (!(await entry.backend.login([name, password]))) throw new HttpError('unauthorized');
     entry.verifiedAt = this.now();
   }
 }
 
 /** False when Redis refused the login. @throws HttpError `backend_unavailable` when there is no connection for another reason */
-function isIn({ isOpen, failure }: Session): boolean {
+function isIn({ isOpen, failure }: Backend): boolean {
   if (isOpen) return true;
   if (isLoginRefused(failure)) return false;
   throw notConnected(failure);

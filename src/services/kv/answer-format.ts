@@ -21,8 +21,12 @@ export function formatOf({ headers }: RawRequest): AnswerFormat {
   return 'resp2';
 }
 
-/** Redis cannot do it now: not the command is at fault, and nothing was executed. */
 const PASSING = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS) /;
+
+/** Redis cannot do it now: not the command is at fault, and nothing was executed. */
+export function isPassing({ text }: RespError): boolean {
+  return PASSING.test(text);
+}
 
 /** The answer to a single command. */
 export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {
@@ -35,7 +39,7 @@ export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {
 
 function statusOf(reply: RespValue): number {
   if (!(reply instanceof RespError)) return 200;
-  return PASSING.test(reply.text) ? 503 : 400;
+  return isPassing(reply) ? 503 : 400;
 }
 
 /** One entry a command, errors at their position. */

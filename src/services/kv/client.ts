@@ -3,23 +3,29 @@ import type { Principal, RouteContext } from '../../http/route.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { AclTokens } from './acl-tokens.js';
-import { AclUsers, type Credentials } from './acl-users.js';
+import { AclUsers } from './acl-users.js';
+import type { Address, Backend, OpenSessionOptions, Servers } from './backend.js';
+import { Cluster } from './cluster/cluster.js';
 import { readCommandTable } from './command-table.js';
 import { CommandTallies } from './command-tallies.js';
-import { CommandRules, type Lane, type Row } from './commands.js';
+import { CommandRules, type Row } from './commands.js';
 import type { Endpoint } from './connection.js';
 import type { Emulations } from './emulations/emulations.js';
 import { isLoginRefused } from './errors.js';
 import { ExclusiveConnections } from './exclusive-connections.js';
 import type { RespValue } from './resp-decoder.js';
+import type { Command } from './resp-encoder.js';
 import { AclPrincipal, type RestTokens } from './rest-tokens.js';
-import { exclusiveTransaction, type Finish, rowsPayload, SessionRunner } from './runner.js';
-import { Session, type SessionOptions } from './session.js';
+import type { Finish } from './runner.js';
+import { Session } from './session.js';
+import { SingleServer } from './single-server.js';
 import { Streams } from './streams/streams.js';
 import type { WireObserver } from './wire.js';
 
 export interface KvClientOptions {
   readonly endpoint: Endpoint;
+  /** Nodes of a cluster to begin with; `undefined` for a database on one server. */
+  readonly cluster: readonly Address[] | undefined;
   readonly connectTimeoutMs: number;
   /** Deadline of a request, and the silence of Redis after which a connection is given up, in ms. */
   readonly timeoutMs: number;
@@ -50,8 +56,7 @@ export class KvClient {
   readonly tallies = new CommandTallies();
   readonly aclTokens: AclTokens;
   readonly streams: Streams;
-  private readonly sessions: Readonly<Record<Lane, Session>>;
-  private readonly shared: SessionRunner;
+  private readonly shared: Backend;
   private readonly users: AclUsers;
   private readonly exclusive: ExclusiveConnections;
   private commandRules: CommandRules;
@@ -59,18 +64,19 @@ export class KvClient {
   constructor(readonly options: KvClientOptions) {
     const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
     this.commandRules = this.rulesOf(undefined);
-    this.sessions = {
-      main: this.openSession({ greeting: [['COMMAND']], onOpen: ([table]) => this.opened(table) }),
-      bulk: this.openSession(),
-      scripts: this.openSession(),
-    };
-    lifecycle.onStop('kv: shared connections', () => this.close());
-    this.shared = new SessionRunner(this.sessions);
-    this.users = new AclUsers({ open: (user) => this.openSession({}, user), limit, lifecycle });
-    this.exclusive = new ExclusiveConnections({ limit: exclusiveLimit, lifecycle });
+    const servers = this.openServers();
+    this.shared = servers.shared;
+    lifecycle.onStop('kv: shared connections', () => this.shared.close());
+    this.users = new AclUsers({ open: (user) => servers.open({ user }), limit, lifecycle });
+    const stallMs = options.longestBlockMs + options.timeoutMs;
+    this.exclusive = new ExclusiveConnections({
+      open: (user) => servers.open(user === undefined ? { stallMs } : { user, stallMs }),
+      limit: exclusiveLimit,
+      lifecycle,
+    });
     this.aclTokens = new AclTokens(this.users, options.tokens);
     this.streams = new Streams({
-      open: (more, user) => this.openSession(more, user),
+      open: (more, user) => this.openSession(user === undefined ? more : { ...more, user }),
       verify: (user) => this.verify(user),
       limit: options.streamLimit,
       stallMs: options.timeoutMs,
@@ -85,7 +91,7 @@ export class KvClient {
   }
 
   /** Everybody's connections, ACL users excepted. */
-  get primary(): SessionRunner {
+  get primary(): Backend {
     return this.shared;
   }
 
@@ -99,7 +105,7 @@ export class KvClient {
   /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
   transaction<T>(context: RouteContext, rows: readonly Row[], finish: Finish<T>): Promise<T> {
     if (context.principal instanceof AclPrincipal)
-      return this.useExclusive(context, (session) => exclusiveTransaction(session, rows, finish));
+      return this.useExclusive(context, (backend) => backend.guardedTransaction(rows, finish));
     return this.shared.transaction(rows, finish);
   }
 
@@ -109,12 +115,15 @@ export class KvClient {
    */
   wait<T>(context: RouteContext, rows: readonly Row[], blockMs: number, finish: Finish<T>): Promise<T> {
     context.limitTo(blockMs + this.options.timeoutMs);
-    return this.useExclusive(context, (session) => session.run(rowsPayload(rows), rows.length, finish));
+    return this.useExclusive(context, (backend) => backend.run(rows, finish));
   }
 
-  /** Sends commands of Portico's own. @throws HttpError as `Runner.run` */
-  readonly send: Session['run'] = (payload, expected, finish) =>
-    this.sessions.main.run(payload, expected, finish);
+  /** Sends commands of Portico's own, which share a key if they have one. @throws HttpError as `Runner.run` */
+  readonly send = <T>(commands: readonly Command[], finish: Finish<T>): Promise<T> =>
+    this.shared.run(
+      commands.map((command) => this.commandRules.own(command)),
+      finish,
+    );
 
   /** Requests that have a connection of their own. */
   get exclusiveInUse(): number {
@@ -123,43 +132,50 @@ export class KvClient {
 
   /** Requests whose replies are due on the shared connections. */
   get pending(): number {
-    return Object.values(this.sessions).reduce((sum, session) => sum + session.pending, 0);
+    return this.shared.pending;
   }
 
   /** Asks Redis for a sign of life. @throws HttpError with a reason fit to be shown */
   check(): Promise<void> {
-    return this.sessions.main.check();
+    return this.shared.check();
   }
 
-  private openSession(more: Partial<SessionOptions> = {}, user?: Credentials): Session {
+  private openServers(): Servers {
+    const { cluster, log, lifecycle } = this.options;
+    const open = (options: OpenSessionOptions) => this.openSession(options);
+    const onCommands = (reply: RespValue) => this.opened(reply);
+    if (cluster === undefined) return new SingleServer(open, onCommands);
+    return new Cluster({ seeds: cluster, open, onCommands, log, lifecycle });
+  }
+
+  private openSession({ at, user, ...more }: OpenSessionOptions): Session {
     const { endpoint, connectTimeoutMs, timeoutMs, replyLimit, observer, log } = this.options;
     const login = user === undefined ? {} : { username: user.name, password: user.password };
     return new Session({
-      endpoint: { ...endpoint, ...login },
+      endpoint: { ...endpoint, ...at, ...login },
       connectTimeoutMs,
       stallMs: timeoutMs,
       replyLimit,
       observer,
-      log,
+      log: at === undefined ? log : log.child({ node: `${at.host}:${at.port}` }),
       ...more,
     });
   }
 
   private async useExclusive<T>(
     { principal, signal }: RouteContext,
-    work: (session: Session) => Promise<T>,
+    work: (backend: Backend) => Promise<T>,
   ): Promise<T> {
     const user = principal instanceof AclPrincipal ? principal : undefined;
     // whose password is no longer valid is told so
     if (user !== undefined) await this.users.use(user, () => Promise.resolve());
-    const stallMs = this.options.longestBlockMs + this.options.timeoutMs;
-    return this.exclusive.use(user?.key ?? '', () => this.openSession({ stallMs }, user), signal, work);
+    return this.exclusive.use(user, signal, work);
   }
 
   /** @throws HttpError `unauthorized` when Redis no longer takes the password of `user`, or the shared one */
   private async verify(user: AclPrincipal | undefined): Promise<void> {
     if (user !== undefined) await this.users.use(user, () => Promise.resolve());
-    else if (isLoginRefused(this.sessions.main.failure)) throw new HttpError('unauthorized');
+    else if (isLoginRefused(this.shared.failure)) throw new HttpError('unauthorized');
   }
 
   private opened(commands: RespValue): void {
@@ -185,13 +201,10 @@ export class KvClient {
     if (password === undefined) return;
     const login = username === undefined ? [password] : [username, password];
     const timer = setInterval(() => {
-      for (const session of Object.values(this.sessions)) session.login(login);
+      // a connection that broke is opened again
+      this.shared.login(login).catch(() => undefined);
     }, RECHECK_MS);
     timer.unref();
     this.options.lifecycle.onStop('kv: password check', () => clearInterval(timer));
-  }
-
-  private close(): void {
-    for (const session of Object.values(this.sessions)) session.close();
   }
 }

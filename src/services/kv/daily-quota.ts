@@ -1,11 +1,11 @@
 import { HttpError } from '../../http/errors.js';
 import { RespError, type RespValue } from './resp-decoder.js';
-import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
+import type { Command } from './resp-encoder.js';
 
 export interface DailyQuotaOptions {
   /** Commands a UTC day; `null`: no limit, and nothing is counted. */
   readonly limit: number | null;
-  readonly send: <T>(payload: Payload, expected: number, finish: (replies: RespValue[]) => T) => Promise<T>;
+  readonly send: <T>(commands: readonly Command[], finish: (replies: RespValue[]) => T) => Promise<T>;
   /** Wall clock, ms since 1970. */
   readonly now: () => number;
 }
@@ -88,7 +88,7 @@ export class DailyQuota {
       ['EXPIRE', key, String(KEPT_SECONDS)],
     ];
     this.options
-      .send(encodeCommands(commands), commands.length, ([total]) => {
+      .send(commands, ([total]) => {
         if (total instanceof RespError) throw new Error(total.text);
         this.counted = day === this.day ? Math.max(this.counted, Number(total)) : this.counted;
       })

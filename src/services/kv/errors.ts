@@ -7,7 +7,8 @@ const CLASS_WORD = /^[A-Z][A-Z0-9]+ /;
 /** The contract's error body: one field, class word first. */
 export const formatError: ErrorFormat = (error: HttpError) => ({ error: errorText(error) });
 
-function errorText(error: HttpError): string {
+/** The text of an error reply, class word first. */
+export function errorText(error: HttpError): string {
   switch (error.code) {
     case 'unauthorized':
       return 'WRONGPASS invalid or missing auth token';

@@ -1,9 +1,11 @@
 import { HttpError } from '../../http/errors.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
-import { notConnected, outcomeUnknown } from './errors.js';
-import type { Session } from './session.js';
+import type { Backend } from './backend.js';
+import type { AclPrincipal } from './rest-tokens.js';
 
 export interface ExclusiveConnectionsOptions {
+  /** @param user as whom; the database's own when `undefined` */
+  readonly open: (user: AclPrincipal | undefined) => Backend;
   readonly limit: number;
   readonly lifecycle: ReleaseRegistry;
 }
@@ -13,13 +15,13 @@ const IDLE_MS = 10_000;
 
 interface Idle {
   readonly owner: string;
-  readonly session: Session;
+  readonly backend: Backend;
   readonly timer: NodeJS.Timeout;
 }
 
 /** Connections that belong to one request at a time, bounded in number: for waiting in Redis, and for commands in several steps. */
 export class ExclusiveConnections {
-  private readonly busy = new Set<Session>();
+  private readonly busy = new Set<Backend>();
   private idle: Idle[] = [];
 
   constructor(private readonly options: ExclusiveConnectionsOptions) {
@@ -34,62 +36,60 @@ export class ExclusiveConnections {
   /**
    * Does `work` on a connection of its own. When `signal` aborts, or the work fails, the connection is closed, and with it
    * whatever it waits for or has begun.
-   * @param owner in whose name: connections are kept for the same one only
-   * @throws HttpError `overloaded` at the limit, `backend_unavailable`, and what `work` throws
+   * @param user in whose name: connections are kept for the same one only
+   * @throws HttpError `overloaded` at the limit, and what `work` throws
    */
   async use<T>(
-    owner: string,
-    open: () => Session,
+    user: AclPrincipal | undefined,
     signal: AbortSignal,
-    work: (session: Session) => Promise<T>,
+    work: (backend: Backend) => Promise<T>,
   ): Promise<T> {
     if (this.busy.size >= this.options.limit)
       throw new HttpError(
         'overloaded',
         'Too many requests need a connection of their own; nothing was executed',
       );
-    const session = this.take(owner) ?? open();
-    this.busy.add(session);
-    const leave = () => session.close();
+    const owner = user?.key ?? '';
+    const backend = this.take(owner) ?? this.options.open(user);
+    this.busy.add(backend);
+    const leave = () => backend.close();
     signal.addEventListener('abort', leave);
+    if (signal.aborted) leave();
     let reusable = false;
     try {
-      await session.settled();
-      if (signal.aborted) throw outcomeUnknown();
-      if (!session.isOpen) throw notConnected(session.failure);
-      const answer = await work(session);
+      const answer = await work(backend);
       reusable = !signal.aborted;
       return answer;
     } finally {
       signal.removeEventListener('abort', leave);
-      this.busy.delete(session);
-      if (reusable) this.keep(owner, session);
-      else session.close();
+      this.busy.delete(backend);
+      if (reusable) this.keep(owner, backend);
+      else backend.close();
     }
   }
 
-  private take(owner: string): Session | undefined {
-    const place = this.idle.findIndex((entry) => entry.owner === owner && entry.session.isOpen);
+  private take(owner: string): Backend | undefined {
+    const place = this.idle.findIndex((entry) => entry.owner === owner && entry.backend.isOpen);
     const [entry] = place < 0 ? [] : this.idle.splice(place, 1);
     clearTimeout(entry?.timer);
-    return entry?.session;
+    return entry?.backend;
   }
 
-  private keep(owner: string, session: Session): void {
+  private keep(owner: string, backend: Backend): void {
     const timer = setTimeout(() => {
-      this.idle = this.idle.filter((entry) => entry.session !== session);
-      session.close();
+      this.idle = this.idle.filter((entry) => entry.backend !== backend);
+      backend.close();
     }, IDLE_MS);
     timer.unref();
-    this.idle.push({ owner, session, timer });
+    this.idle.push({ owner, backend, timer });
   }
 
   private close(): void {
-    for (const { session, timer } of this.idle) {
+    for (const { backend, timer } of this.idle) {
       clearTimeout(timer);
-      session.close();
+      backend.close();
     }
     this.idle = [];
-    for (const session of this.busy) session.close();
+    for (const backend of this.busy) backend.close();
   }
 }

@@ -16,6 +16,7 @@ import { KvMetrics } from './kv-metrics.js';
 import { TOKEN_PARAMETER } from './path-arguments.js';
 import { kvRoutes } from './routes.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
+import { addressOf } from './sentinel-settings.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import { type Freshness, syncTokens } from './sync-token.js';
 
@@ -60,8 +61,10 @@ function openDatabase(
   const log = runtime.log.child({ database: name });
   const { rest } = databaseTokens(database);
   if (rest === undefined) throw new Error(`kv database ${name} has no token`);
+  const endpoint = primaryOf(database, log, lifecycle);
   const client = new KvClient({
-    endpoint: primaryOf(database, log, lifecycle),
+    endpoint,
+    cluster: database.cluster ? [endpoint, ...database.nodes.map(addressOf)] : undefined,
     connectTimeoutMs: database.connectTimeoutMs,
     timeoutMs,
     replyLimit: database.replyLimit,

@@ -18,8 +18,6 @@ export interface Runner {
   transaction<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T>;
 }
 
-/** Replies of a transaction beside those of its rows: of MULTI and of EXEC. */
-const TRANSACTION_FRAME = 2;
 const MULTI: Command = ['MULTI'];
 const EXEC: Command = ['EXEC'];
 
@@ -29,9 +27,9 @@ export function rowsPayload(rows: readonly Row[], after?: readonly Command[]): P
   return encodeCommands(after === undefined ? commands : [...commands, ...after]);
 }
 
-/** MULTI, the rows and EXEC as one contiguous payload: nothing of another request can come between. */
-export function transactionPayload(rows: readonly Row[], after: readonly Command[] = []): Payload {
-  return encodeCommands([MULTI, ...rows.map((row) => row.command), EXEC, ...after]);
+/** MULTI, the rows and EXEC: sent as one contiguous payload, between which nothing of another request can come. */
+export function transactionCommands(rows: readonly Row[], after: readonly Command[] = []): Command[] {
+  return [MULTI, ...rows.map((row) => row.command), EXEC, ...after];
 }
 
 /** One server behind one session for each lane, or one for all. */
@@ -52,8 +50,8 @@ export class SessionRunner implements Runner {
     const { transactionRefusal } = session;
     if (transactionRefusal !== undefined)
       return Promise.resolve(finish([transactionRefusal, ...(after ?? []).map(() => null)]));
-    const expected = rows.length + TRANSACTION_FRAME + (after?.length ?? 0);
-    return session.run(transactionPayload(rows, after), expected, finish);
+    const commands = transactionCommands(rows, after);
+    return session.run(encodeCommands(commands), commands.length, finish);
   }
 }
 

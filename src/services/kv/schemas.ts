@@ -8,6 +8,7 @@ import {
   secret,
   tcpPort,
 } from '../../lib/settings.js';
+import { clusterSettings } from './cluster-settings.js';
 import { replicaSettings } from './replica-settings.js';
 import { sentinelSettings } from './sentinel-settings.js';
 import { namesDatabase, serverProblems } from './server-checks.js';
@@ -33,6 +34,7 @@ const databaseFields = z.strictObject({
   tls: tlsSettings.prefault({}).describe('Certificates for rediss://.'),
   ...sentinelSettings,
   ...replicaSettings,
+  ...clusterSettings,
   token: secret('PORTICO_KV_TOKEN')
     .nullable()
     .default(null)

@@ -4,6 +4,8 @@ export interface ServerSettings {
   readonly sentinels: readonly string[];
   readonly replicas: readonly string[];
   readonly readFromReplicas: boolean;
+  readonly cluster: boolean;
+  readonly nodes: readonly string[];
 }
 
 /** What may follow the host: the number of a database; of a Unix socket its path. */
@@ -17,11 +19,12 @@ export function databaseOf({ protocol, pathname, searchParams }: URL): string {
 }
 
 /** Which settings contradict each other. */
-export function serverProblems({ url, sentinels, replicas, readFromReplicas }: ServerSettings): {
+export function serverProblems(settings: ServerSettings): {
   readonly key: keyof ServerSettings;
   readonly problem: string;
 }[] {
-  const problems: { key: keyof ServerSettings; problem: string }[] = [];
+  const { url, sentinels, replicas, readFromReplicas } = settings;
+  const problems = clusterProblems(settings);
   if (readFromReplicas && sentinels.length === 0)
     problems.push({ key: 'readFromReplicas', problem: 'needs sentinels; without them, list replicas' });
   if (sentinels.length > 0 && replicas.length > 0)
@@ -33,5 +36,20 @@ export function serverProblems({ url, sentinels, replicas, readFromReplicas }: S
   const numbers = replicas.map((replica) => databaseOf(new URL(replica))).filter((number) => number !== '');
   if (numbers.some((number) => Number(number) !== Number(databaseOf(primary))))
     problems.push({ key: 'replicas', problem: 'expected the same number of a database as in url, or none' });
+  return problems;
+}
+
+function clusterProblems({ url, sentinels, replicas, cluster, nodes }: ServerSettings) {
+  const problems: { key: keyof ServerSettings; problem: string }[] = [];
+  if (!cluster && nodes.length > 0)
+    problems.push({ key: 'nodes', problem: 'expected cluster: true beside it' });
+  if (!cluster) return problems;
+  if (sentinels.length > 0) problems.push({ key: 'sentinels', problem: 'a cluster has none' });
+  if (replicas.length > 0) problems.push({ key: 'replicas', problem: 'those of a cluster are not read' });
+  if (url === null || !URL.canParse(url)) return problems;
+  const { protocol, pathname } = new URL(url);
+  if (protocol === 'unix:')
+    problems.push({ key: 'url', problem: 'a cluster is reached over TCP: expected redis:// or rediss://' });
+  else if (!/^\/?0*$/.test(pathname)) problems.push({ key: 'url', problem: 'a cluster has database 0 only' });
   return problems;
 }

@@ -79,16 +79,19 @@ export class Session {
     return this.wire?.pending ?? 0;
   }
 
-  /** Logs in once more; the connection is cut when Redis no longer takes the password. @param login arguments of AUTH */
-  login(login: Command): void {
+  /**
+   * Logs in once more; the connection is cut when Redis no longer takes the password.
+   * @param login arguments of AUTH
+   * @returns whether Redis accepted it
+   * @throws HttpError as `run`
+   */
+  login(login: Command): Promise<boolean> {
     const { wire } = this;
-    if (wire === undefined) return;
-    wire
-      .submit(encodeCommands([['AUTH', ...login]]), 1, ([reply]) => {
-        if (reply instanceof RespError && reply.text.startsWith('WRONGPASS '))
-          wire.cut(new Error(reply.text));
-      })
-      .catch(() => undefined); // a connection that broke is opened again
+    return this.run(encodeCommands([['AUTH', ...login]]), 1, ([reply]) => {
+      if (!(reply instanceof RespError)) return true;
+      if (reply.text.startsWith('WRONGPASS ')) wire?.cut(new Error(reply.text));
+      return false;
+    });
   }
 
   /** Ends the connection for another one. */
@@ -179,7 +182,7 @@ export class Session {
 const LOST_ROLE = /^READONLY |instance is now a read-only replica/;
 
 /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
-function reasonOf(failure: Error | undefined): string {
+export function reasonOf(failure: Error | undefined): string {
   if (failure === undefined) return '';
   const { code } = failure as NodeJS.ErrnoException;
   return ` (${code ?? classWord(failure.message)})`;

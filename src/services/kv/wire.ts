@@ -154,7 +154,7 @@ export class Wire {
     if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
     const reply = revise !== undefined && received instanceof RespError ? revise(received) : received;
     flight.size += sizeOf(reply);
-    flight.replies.push(flight.size > this.replyLimit ? tooLarge(this.replyLimit) : reply);
+    flight.replies.push(flight.size > this.replyLimit ? withinLimit(reply, this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
     this.first = flight.next;
     this.flights -= 1;
@@ -203,6 +203,8 @@ function sizeOf(reply: RespValue): number {
   return size;
 }
 
-function tooLarge(limit: number): RespError {
+/** An error stays: it is short, and mostly says that the command did not run. */
+function withinLimit(reply: RespValue, limit: number): RespError {
+  if (reply instanceof RespError) return reply;
   return new RespError(`ERR the command ran, but replies to one request may have ${limit} bytes together`);
 }
