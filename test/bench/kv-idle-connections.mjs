@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, printGoal, printTable } from './frame.mjs';
+import { median, noneWrong, printGoal, printTable } from './frame.mjs';
 import { HttpConnection } from './http-connection.mjs';
 import { get } from './kv-requests.mjs';
 import { withKvServers } from './kv-servers.mjs';
@@ -31,13 +31,13 @@ export function run({ connections = CONNECTIONS }) {
     const cost = rows[1]['MB per 1,000'];
     const goal = `1,000 connections take fewer than ${MEGABYTES_PER_THOUSAND} MB`;
     printGoal(goal, cost < MEGABYTES_PER_THOUSAND, `${cost} MB`);
-    return true;
+    return noneWrong(rows.reduce((sum, { wrong }) => sum + wrong, 0));
   });
 }
 
 async function costOf(name, server, request, connections) {
   const session = fixed(request, '{"result":null}');
-  await drive({ port: server.port, session, connections: 64, requests: WARM_UP_REQUESTS });
+  let { wrong } = await drive({ port: server.port, session, connections: 64, requests: WARM_UP_REQUESTS });
   await sleep(SETTLE_MS);
   const before = await rss(server);
   const opened = [];
@@ -45,7 +45,13 @@ async function costOf(name, server, request, connections) {
   for (let i = 0; i < connections; i++) {
     const connection = await HttpConnection.open(server.port);
     opened.push(connection);
-    await new Promise((resolve, reject) => connection.send(request, resolve, reject));
+    await new Promise((resolve, reject) => {
+      const receive = (status, body) => {
+        if (!session().isRight(status, body)) wrong += 1;
+        resolve();
+      };
+      connection.send(request, receive, reject);
+    });
   }
   await sleep(SETTLE_MS);
   const after = await rss(server);
@@ -55,6 +61,7 @@ async function costOf(name, server, request, connections) {
     'RSS MB before': Math.round(before),
     'with them': Math.round(after),
     'MB per 1,000': Number((((after - before) * 1_000) / connections).toFixed(1)),
+    wrong,
   };
 }
 

@@ -1,6 +1,6 @@
 import { message } from './message.mjs';
-import { several } from './odd-http.mjs';
 import { path, rows, single } from './requests.mjs';
+import { several } from './several.mjs';
 
 /**
  * What a client does that does not behave.

@@ -1,9 +1,10 @@
 import { halfClosed, hangUp, stalled } from './broken.mjs';
 import { HEAVY_FORMS, heavy } from './heavy.mjs';
 import { malformed, mutated } from './malformed.mjs';
-import { oddHttp, several } from './odd-http.mjs';
+import { oddHttp } from './odd-http.mjs';
 import { randomOf } from './random.mjs';
 import { path, rawPath, rows, single } from './requests.mjs';
+import { several } from './several.mjs';
 
 /** One of so many requests is heavy. */
 const HEAVY_EVERY = 500;
