@@ -1,8 +1,8 @@
 import { createHash, randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from './frame.mjs';
 import { attack } from './kv-fuzz/attack.mjs';
 import { Canary } from './kv-fuzz/canary.mjs';
+import { GC_ARGUMENTS, growth, heldBy } from './kv-fuzz/memory.mjs';
 import { Problems } from './kv-fuzz/problems.mjs';
 import { readCommandTable } from './kv-fuzz/rules.mjs';
 import { changes, lookAt } from './kv-fuzz/shared-connection.mjs';
@@ -20,11 +20,6 @@ const BODY_IDLE_MS = 1_000;
 const REQUEST_MS = 4_000;
 /** What a reply may be late. */
 const GRACE_MS = 2_000;
-/** What the resident memory may have grown at the end, beyond the median of the second tenth of the time. */
-const GROWTH_MB = 150;
-/** In shorter runs the few heavy requests are what memory shows. */
-const MEMORY_FROM_REQUESTS = 50_000;
-
 /**
  * Random requests of every form against one gateway, and canaries beside them. The same seed makes the same requests;
  * `first` with `requests: 1` makes a single one of them again.
@@ -85,7 +80,7 @@ function startFuzzGateway(url, tokens, problems) {
     if (/"level":(?:[456]0|"(?:warn|error|fatal)")/.test(line))
       problems.addForAll(`a warning in the log: ${line}`);
   };
-  return startGateway(env, { document, onLine });
+  return startGateway(env, { document, nodeArguments: GC_ARGUMENTS, onLine });
 }
 
 async function fuzz({ gateway, redis, problems, ...rest }) {
@@ -96,6 +91,7 @@ async function fuzz({ gateway, redis, problems, ...rest }) {
     outcomes: new Map(),
   };
   const before = await lookAt(redis);
+  const heldBefore = await heldBy(gateway);
   const canaries = await startCanaries(gateway.port, rest.context.tokens.full, problems);
   const rss = [gateway.rssMegabytes()];
   const sampler = setInterval(() => rss.push(gateway.rssMegabytes()), 50);
@@ -115,9 +111,13 @@ async function fuzz({ gateway, redis, problems, ...rest }) {
   if (!crashed) {
     await checkRest(gateway.port, rest.context.tokens.full, problems);
     for (const change of changes(before, await lookAt(redis))) problems.add(change);
+    const held = await heldBy(gateway);
+    for (const grown of growth(heldBefore, held)) problems.add(grown);
+    const line = (name) => `${name} ${heldBefore[name].toFixed(0)} -> ${held[name].toFixed(0)} MB`;
+    console.log(`at rest: ${line('heap')}, ${line('rss')}`);
   }
   finished = true;
-  report({ kinds, outcomes: target.outcomes, seconds, rss, canaries, problems, requests: rest.requests });
+  report({ kinds, outcomes: target.outcomes, seconds, rss, canaries, requests: rest.requests });
 }
 
 async function startCanaries(port, token, problems) {
@@ -146,10 +146,7 @@ async function checkRest(port, token, problems) {
   if ((await reply.text()) !== '{"result":"PONG"}') problems.add('PING does not work any more');
 }
 
-function report({ kinds, outcomes, seconds, rss, canaries, problems, requests }) {
-  const tenth = Math.ceil(rss.length / 10);
-  const early = median(rss.slice(tenth - 1, 2 * tenth));
-  const late = median(rss.slice(-tenth));
+function report({ kinds, outcomes, seconds, rss, canaries, requests }) {
   const groups = new Map();
   for (const [kind, count] of kinds) {
     const group = kind.replace(/ \d+$/, '');
@@ -161,8 +158,6 @@ function report({ kinds, outcomes, seconds, rss, canaries, problems, requests })
   const slowest = Math.max(...canaries.map((canary) => canary.slowest));
   console.log(
     `${seconds.toFixed(1)} s, ${Math.round(requests / seconds)} requests/s; canaries: ${rounds} rounds, slowest answer ${slowest.toFixed(0)} ms; ` +
-      `RSS ${early.toFixed(0)} -> ${late.toFixed(0)} MB (highest ${Math.max(...rss).toFixed(0)} MB)`,
+      `highest RSS ${Math.max(...rss).toFixed(0)} MB`,
   );
-  if (requests >= MEMORY_FROM_REQUESTS && late > early + GROWTH_MB)
-    problems.add(`memory grew from ${early.toFixed(0)} to ${late.toFixed(0)} MB`);
 }

@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startServer } from './server-process.mjs';
+
+const READY_MS = 10_000;
 
 /** @typedef {Awaited<ReturnType<typeof startServer>>} Server */
 
@@ -44,9 +47,13 @@ function startReference(url) {
 /**
  * The built gateway with the kv service alone, on a free port.
  * @param {Record<string, string>} env
- * @param {{ document?: string, onLine?: (line: string) => void }} options configuration as YAML; `onLine` gets what it logs
+ * @param {{ document?: string, nodeArguments?: string[], onLine?: (line: string) => void }} options configuration as YAML;
+ *   `onLine` gets what it logs
  */
-export async function startGateway(env, { document = 'http: { port: 0 }\n', onLine } = {}) {
+export async function startGateway(
+  env,
+  { document = 'http: { port: 0 }\n', nodeArguments = [], onLine } = {},
+) {
   const folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
   try {
     const file = join(folder, 'portico.yaml');
@@ -54,15 +61,29 @@ export async function startGateway(env, { document = 'http: { port: 0 }\n', onLi
     const off = Object.fromEntries(
       ['VECTOR', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
     );
-    return await startServer({
-      args: ['dist/main.js', '--config', file],
+    const gateway = await startServer({
+      args: [...nodeArguments, 'dist/main.js', '--config', file],
       env: { ...off, ...env },
       onLine,
       portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
     });
+    await untilReady(gateway);
+    return gateway;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** It listens before it has its backends. */
+async function untilReady(gateway) {
+  const end = performance.now() + READY_MS;
+  while (performance.now() < end) {
+    const { ok } = await fetch(`http://127.0.0.1:${gateway.port}/readyz`);
+    if (ok) return;
+    await sleep(50);
+  }
+  await gateway.stop();
+  throw new Error(`the gateway is not ready within ${READY_MS} ms`);
 }
 
 async function removeKeys(redis, prefix) {
