@@ -13,6 +13,8 @@ import { rawFront } from './raw-front.js';
 /** An Express app and the message classes that its server must use. */
 export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Answers a request that is not looked at any further. */
+  readonly refuse: (request: IncomingMessage, response: ServerResponse, error: HttpError) => void;
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
 }
@@ -59,12 +61,28 @@ export function buildApp(
   for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
     app.use(mountInstance(core, instance));
   mountFallbacks(app, core);
+  const refuse: App['refuse'] = (request, response, error) =>
+    new Exchange(core, request, response, sendPlainError).fail(error);
   const handle: App['handle'] = (request, response) => {
     const { url } = request;
+    if (request.headers.host === undefined && request.httpVersionMinor > 0) {
+      const headers = { Connection: 'close' };
+      refuse(
+        request,
+        response,
+        new HttpError('invalid_request', 'HTTP/1.1 asks for the header Host.', { headers }),
+      );
+      return;
+    }
     if (url !== undefined && url[0] !== '/') request.url = originForm(url);
     app(request as express.Request, response as express.Response);
   };
-  return { handle, IncomingMessage: AppRequest, ServerResponse: AppResponse as typeof ServerResponse };
+  return {
+    handle,
+    refuse,
+    IncomingMessage: AppRequest,
+    ServerResponse: AppResponse as typeof ServerResponse,
+  };
 }
 
 /** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */

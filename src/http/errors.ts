@@ -10,6 +10,7 @@ export const ERRORS = {
   conflict: [409, 'The request does not fit the present state.'],
   limit_reached: [412, 'A configured limit is reached.'],
   payload_too_large: [413, 'The request is too large.'],
+  expectation_failed: [417, 'Only the expectation 100-continue can be met.'],
   unprocessable: [422, 'The request cannot be processed.'],
   too_many_requests: [429, 'Too many requests.'],
   headers_too_large: [431, 'The request line and headers are too large.'],

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { App } from './app.js';
-import { ERRORS, type ErrorCode } from './errors.js';
+import { ERRORS, type ErrorCode, HttpError } from './errors.js';
 import type { HttpCore } from './http-core.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
@@ -27,6 +27,8 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
       keepAliveTimeout: settings.keepAliveTimeoutMs,
       connectionsCheckingInterval: 1_000,
       noDelay: true,
+      // Node's own refusal has no body: the app has one
+      requireHostHeader: false,
     },
     app.handle,
   );
@@ -40,6 +42,11 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
     });
     app.handle(request as never, response as never);
   });
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    app.refuse(request, response, new HttpError('expectation_failed'));
+  });
+  // beyond it Node would drop headers, Content-Length among them; their bytes are limited as a whole
+  server.maxHeadersCount = 0;
   const connections = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     connections.add(socket);

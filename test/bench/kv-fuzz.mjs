@@ -66,7 +66,8 @@ const tokenOf = (seed, name) => createHash('sha256').update(`${seed} ${name}`).d
 function startFuzzGateway(url, tokens, problems) {
   const document = JSON.stringify({
     http: { port: 0, bodyIdleTimeoutMs: BODY_IDLE_MS, requestTimeoutMs: REQUEST_MS },
-    kv: { databases: [{ timeoutMs: TIMEOUT_MS }] },
+    // one that waits in Redis is answered before it counts as hung
+    kv: { databases: [{ timeoutMs: TIMEOUT_MS, longestBlockMs: 500 }] },
   });
   const env = {
     PORTICO_REDIS_URL: url,

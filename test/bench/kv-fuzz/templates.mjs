@@ -174,7 +174,6 @@ export const FORBIDDEN = [
   ['SCRIPT', 'DEBUG', 'YES'],
   ['ACL', 'SAVE'],
   ['ACL', 'LOAD'],
-  ['XREAD', 'BLOCK', '0', 'STREAMS', 'nostream', '$'],
   ['POST', '/'],
   ['Host:', 'x'],
 ];
