@@ -1,5 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
+import { answerPreflight } from './cors.js';
 import { HttpError, routingError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { acceptHeadBlock } from './head-block.js';
@@ -75,6 +76,7 @@ export function buildApp(
       return;
     }
     if (url !== undefined && url[0] !== '/') request.url = originForm(url);
+    if (request.method === 'OPTIONS' && answerPreflight(core, request, response)) return;
     app(request as express.Request, response as express.Response);
   };
   return {

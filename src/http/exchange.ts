@@ -154,6 +154,14 @@ export class Exchange implements RouteContext {
     if (!request.complete) discardBody(request);
   }
 
+  /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
+  sendEmpty(status: number, headers: Readonly<Record<string, string>>): void {
+    if (this.isOver) return;
+    this.writeHead(status, undefined, [], headers);
+    this.response.end();
+    if (!this.request.complete) discardBody(this.request);
+  }
+
   /** Sends the head at once and lets `reply` write what follows; without effect after another reply. */
   openStream(reply: RawStream): void {
     if (this.isOver) return;
@@ -180,17 +188,16 @@ export class Exchange implements RouteContext {
 
   private writeHead(
     status: number,
-    contentType: string,
+    contentType: string | undefined,
     list: string[],
     headers: Readonly<Record<string, string>> | undefined,
   ): void {
     this.answered = true;
-    // both values are plain: an id is checked or ours, a content type comes from a route
-    (this.response as HeadBlockResponse).headBlock =
-      `${this.core.headBlock}X-Request-Id: ${this.requestId}\r\nContent-Type: ${contentType}\r\n`;
+    const { core, request, response } = this;
+    (response as HeadBlockResponse).headBlock = core.headLines(request, this.requestId, contentType);
     if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
-    if (this.core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
-    this.response.writeHead(status, list);
+    if (core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
+    response.writeHead(status, list);
   }
 
   private abort(reason: HttpError): void {

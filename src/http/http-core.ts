@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
+import { Cors } from './cors.js';
 import type { Exchange } from './exchange.js';
 import { headLines } from './head-block.js';
 import type { Metrics } from './metrics.js';
@@ -13,8 +15,9 @@ const SWEEP_MS = 200;
 
 /** What every request of this process shares: settings, metrics, the set of open exchanges and the sweep of their deadlines. */
 export class HttpCore {
-  /** Header lines of every reply. */
-  readonly headBlock = headLines(securityHeaders());
+  private readonly headBlock: string;
+  /** Only when other origins are configured. */
+  readonly cors: Cors | undefined;
   readonly nextRequestId = requestIds();
   private readonly stop = new AbortController();
   /** Each exchange knows its place. */
@@ -30,6 +33,9 @@ export class HttpCore {
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
+    const { origins } = settings.cors;
+    this.cors = origins.length === 0 ? undefined : new Cors(origins);
+    this.headBlock = headLines(securityHeaders(origins.length > 0));
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
     // every waiting request listens to it
@@ -55,6 +61,13 @@ export class HttpCore {
   /** Requests being worked on. Streams, which live for hours, are none of them. */
   get inFlight(): number {
     return this.open.length - this.streams;
+  }
+
+  /** The header lines that every reply begins with; all plain: an id is checked or ours, a content type comes from a route. */
+  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string {
+    const cors = this.cors === undefined ? '' : this.cors.lines(request.headers.origin);
+    const type = contentType === undefined ? '' : `Content-Type: ${contentType}\r\n`;
+    return `${this.headBlock}${cors}X-Request-Id: ${requestId}\r\n${type}`;
   }
 
   opened(exchange: Exchange): void {

@@ -4,14 +4,16 @@ import helmet from 'helmet';
 /**
  * Helmet's headers for an API reply as a flat list of names and values. They do not depend on the request, so
  * helmet writes them once, into this list: as middleware it costs about a third of the requests per second.
+ * @param crossOrigin pages of other origins may use the replies
  */
-export function securityHeaders(): readonly string[] {
+export function securityHeaders(crossOrigin: boolean): readonly string[] {
   const headers: string[] = [];
   const recorder = {
     setHeader: (name: string, value: string) => headers.push(name, value),
     removeHeader: () => undefined,
   };
   const middleware = helmet({
+    crossOriginResourcePolicy: { policy: crossOrigin ? 'cross-origin' : 'same-origin' },
     contentSecurityPolicy: {
       useDefaults: false,
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },

@@ -1,6 +1,19 @@
 import { z } from 'zod';
 import { milliseconds, secret, tcpPort } from '../lib/settings.js';
 
+/** What a browser sends as `Origin`: nothing behind the host, a usual port left out. */
+const origin = () =>
+  z
+    .string()
+    .refine(
+      (text) =>
+        text === '*' ||
+        (/^https?:/.test(text)
+          ? !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
+          : /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(:\d+)?$/.test(text)),
+      { error: 'expected an origin such as https://app.example (nothing behind the host and port), or *' },
+    );
+
 /** The section `http` of the configuration. */
 export const httpSettings = z.strictObject({
   host: z
@@ -43,6 +56,15 @@ export const httpSettings = z.strictObject({
   stopTimeoutMs: milliseconds(15_000).describe(
     'Requests in flight get so long to end when the gateway stops.',
   ),
+  cors: z
+    .strictObject({
+      origins: z
+        .array(origin())
+        .max(1_000)
+        .default([])
+        .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
+    })
+    .prefault({}),
   metricsToken: secret()
     .nullable()
     .default(null)

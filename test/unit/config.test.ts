@@ -236,6 +236,25 @@ describe('wrong configurations', () => {
   });
 });
 
+it('takes origins as a list, or as one variable with commas', () => {
+  const origins = ['https://app.example', 'http://localhost:3000', 'capacitor://localhost', '*'];
+  const variable = { ...COMPLETE, PORTICO_HTTP_CORS_ORIGINS: origins.join(', ') };
+  expect(loadConfig({ environment: variable }).config.http.cors.origins).toEqual(origins);
+  const wrong = [
+    'https://app.example/',
+    'https://app.example:443',
+    'app.example',
+    'https://*.example',
+    'null',
+  ];
+  const problems = problemsOf({ http: { cors: { origins: [...origins, ...wrong] } } });
+  expect(problems).toHaveLength(wrong.length);
+  for (const [i, problem] of problems.entries())
+    expect(problem).toMatch(
+      new RegExp(`http\\.cors\\.origins\\[${i + origins.length}\\]: expected an origin`),
+    );
+});
+
 it('is frozen', () => {
   const { config } = loadConfig({ document: {}, environment: COMPLETE });
   expect(() => {
