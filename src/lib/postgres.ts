@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
-import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+import { Connections, withAside } from './postgres-connections.js';
 
 export { classifyDatabaseError } from './postgres-errors.js';
 export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
@@ -40,27 +40,39 @@ export interface Queryable {
   ): Promise<QueryResult<Row>>;
 }
 
-export interface Database extends Queryable {
-  /** Runs `work` between BEGIN and COMMIT on one connection; an error rolls all of it back. */
-  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
+export interface Database extends Transactions {
   /** Resolves when Postgres answers. */
   check(): Promise<void>;
+  /** The same pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres. */
+  within(signal: AbortSignal): Transactions;
+  /** Runs `work` on a connection outside the pool without time limits, for what may take minutes; `signal` cancels it. */
+  aside<T>(work: (connection: Queryable) => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+/** What a request needs of a database. */
+export interface Transactions extends Queryable {
+  /** Runs `work` between BEGIN and COMMIT on one connection; an error rolls all of it back. */
+  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
 }
 
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const connections = new Connections(createPool(options));
+  const { pool, aside } = createPool(options);
+  const connections = new Connections(pool, aside);
   options.lifecycle.onStop('postgres pool', () => connections.end());
+  const unlimited = connections.within();
   return {
-    query: (sql, values, name) => connections.use((client) => run(client, sql, values, name)),
-    transaction: (work) => connections.use((client) => inTransaction(client, work)),
+    ...unlimited,
+    within: (signal) => connections.within(signal),
     check: async () => {
-      await connections.use((client) => run(client, 'select 1'));
+      await unlimited.query('select 1');
     },
+    aside: (work, signal) => withAside(aside(), work, signal, aside),
   };
 }
 
-function createPool(options: DatabaseOptions): pg.Pool {
+/** A pool, and connections beside it that have no time limits but the one for connecting. */
+function createPool(options: DatabaseOptions): { pool: pg.Pool; aside: () => pg.Client } {
   // the pool has one limit for waiting and for connecting; a busy pool may take its time, a dead server may not
   class PromptClient extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
@@ -68,15 +80,14 @@ function createPool(options: DatabaseOptions): pg.Pool {
     }
   }
   const { connectionString, runTime } = withSettings(options.url, options.settings ?? {});
+  const common = { connectionString, application_name: options.applicationName, keepAlive: true };
   const pool = new pg.Pool({
+    ...common,
     Client: PromptClient,
-    connectionString,
     options: runTime,
     max: options.poolSize,
-    application_name: options.applicationName,
     connectionTimeoutMillis: options.statementTimeoutMs,
     idleTimeoutMillis: 60_000,
-    keepAlive: true,
     statement_timeout: options.statementTimeoutMs,
     // a gateway that stalls inside a transaction must not keep its locks for ever
     idle_in_transaction_session_timeout: options.statementTimeoutMs,
@@ -85,7 +96,7 @@ function createPool(options: DatabaseOptions): pg.Pool {
   });
   // an idle connection that dies reports here; without a listener it would end the process
   pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));
-  return pool;
+  return { pool, aside: () => new PromptClient(common) };
 }
 
 /** Settings that the URL brings in its parameter `options` come last and win; node-postgres would drop ours for them. */
@@ -101,89 +112,4 @@ function withSettings(
     connectionString: parsed.href,
     runTime: [...ours, ...(own === null ? [] : [own])].join(' '),
   };
-}
-
-/** Lends the pool's connections. */
-class Connections {
-  private readonly waiting = new Set<(error: Error) => void>();
-
-  constructor(private readonly pool: pg.Pool) {}
-
-  /** A refused statement gives the connection back; one that is lost or stalled is thrown away. */
-  async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.acquire();
-    let broken: Error | undefined;
-    // a connection lost between two statements reports here and would otherwise end the process
-    const onError = (error: Error) => {
-      broken = error;
-    };
-    client.on('error', onError);
-    try {
-      return await work(client);
-    } catch (error) {
-      if (!leavesConnectionUsable(error)) broken ??= error as Error;
-      throw error;
-    } finally {
-      client.off('error', onError);
-      client.release(broken);
-    }
-  }
-
-  end(): Promise<void> {
-    return this.pool.end();
-  }
-
-  /** When the server cannot be reached, everybody who waits is told at once: in turn, each would wait for a time-out. */
-  private acquire(): Promise<pg.PoolClient> {
-    return new Promise((resolve, reject) => {
-      let over = false;
-      const giveUp = (error: Error) => {
-        over = true;
-        this.waiting.delete(giveUp);
-        reject(error);
-      };
-      this.waiting.add(giveUp);
-      this.pool.connect().then(
-        (client) => {
-          this.waiting.delete(giveUp);
-          if (over) client.release();
-          else resolve(client);
-        },
-        (error: Error) => {
-          giveUp(error);
-          if (isUnreachable(error)) for (const other of this.waiting) other(error);
-        },
-      );
-    });
-  }
-}
-
-async function run<Row>(
-  client: pg.PoolClient,
-  text: string,
-  values?: readonly unknown[],
-  name?: string,
-): Promise<QueryResult<Row>> {
-  const result = await client.query({
-    text,
-    ...(values === undefined ? {} : { values: values as unknown[] }),
-    ...(name === undefined ? {} : { name }),
-  });
-  return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
-}
-
-async function inTransaction<T>(
-  client: pg.PoolClient,
-  work: (connection: Queryable) => Promise<T>,
-): Promise<T> {
-  try {
-    await client.query('begin');
-    const result = await work({ query: (sql, values, name) => run(client, sql, values, name) });
-    await client.query('commit');
-    return result;
-  } catch (error) {
-    // a lost connection rolls back by itself, and waiting for a stalled one would double the wait
-    if (leavesConnectionUsable(error)) await client.query('rollback');
-    throw error;
-  }
 }

@@ -1,0 +1,141 @@
+import type pg from 'pg';
+import type { Queryable, QueryResult, Transactions } from './postgres.js';
+import { cancelOnAbort, RequestOver } from './postgres-cancel.js';
+import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+
+/** Lends the pool's connections. */
+export class Connections {
+  private readonly waiting = new Set<(error: Error) => void>();
+
+  constructor(
+    private readonly pool: pg.Pool,
+    /** Makes a connection outside the pool, which may have none left. */
+    private readonly canceller: () => pg.Client,
+  ) {}
+
+  /** The pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres. */
+  within(signal?: AbortSignal): Transactions {
+    return {
+      query: (sql, values, name) => this.use((client) => run(client, sql, values, name), signal),
+      transaction: (work) => this.use((client) => inTransaction(client, work, signal), signal),
+    };
+  }
+
+  /** A refused statement gives the connection back; one that is lost or stalled is thrown away. */
+  private async use<T>(work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const client = await this.acquire(signal);
+    const cancelling = signal === undefined ? undefined : cancelOnAbort(client, signal, this.canceller);
+    let broken: Error | undefined;
+    // a connection lost between two statements reports here and would otherwise end the process
+    const onError = (error: Error) => {
+      broken = error;
+    };
+    client.on('error', onError);
+    try {
+      return await work(client);
+    } catch (error) {
+      if (!leavesConnectionUsable(error)) broken ??= error as Error;
+      throw error;
+    } finally {
+      // a cancellation that is still on its way must not meet the next user's statement
+      if (cancelling !== undefined) await cancelling.release();
+      client.off('error', onError);
+      client.release(broken);
+    }
+  }
+
+  end(): Promise<void> {
+    return this.pool.end();
+  }
+
+  /** When the server cannot be reached, everybody who waits is told at once: in turn, each would wait for a time-out. */
+  private acquire(signal?: AbortSignal): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      let over = false;
+      const onAbort = () => giveUp(new RequestOver());
+      const settle = () => {
+        this.waiting.delete(giveUp);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      const giveUp = (error: Error) => {
+        over = true;
+        settle();
+        reject(error);
+      };
+      this.waiting.add(giveUp);
+      if (signal?.aborted) onAbort();
+      signal?.addEventListener('abort', onAbort);
+      this.pool.connect().then(
+        (client) => {
+          settle();
+          if (over) client.release();
+          else resolve(client);
+        },
+        (error: Error) => {
+          giveUp(error);
+          if (isUnreachable(error)) for (const other of this.waiting) other(error);
+        },
+      );
+    });
+  }
+}
+
+async function run<Row>(
+  client: pg.ClientBase,
+  text: string,
+  values?: readonly unknown[],
+  name?: string,
+): Promise<QueryResult<Row>> {
+  const result = await client.query({
+    text,
+    ...(values === undefined ? {} : { values: values as unknown[] }),
+    ...(name === undefined ? {} : { name }),
+  });
+  return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
+}
+
+function queryableOn(client: pg.ClientBase, signal: AbortSignal | undefined): Queryable {
+  return {
+    query: (sql, values, name) => {
+      if (signal?.aborted) return Promise.reject(new RequestOver());
+      return run(client, sql, values, name);
+    },
+  };
+}
+
+async function inTransaction<T>(
+  client: pg.PoolClient,
+  work: (connection: Queryable) => Promise<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  try {
+    const connection = queryableOn(client, signal);
+    await connection.query('begin');
+    const result = await work(connection);
+    await connection.query('commit');
+    return result;
+  } catch (error) {
+    // a lost connection rolls back by itself, and waiting for a stalled one would double the wait
+    if (leavesConnectionUsable(error)) await client.query('rollback');
+    throw error;
+  }
+}
+
+/** Runs `work` on a connection that is made for it and ended with it; `signal` cancels what runs. */
+export async function withAside<T>(
+  client: pg.Client,
+  work: (connection: Queryable) => Promise<T>,
+  signal: AbortSignal,
+  aside: () => pg.Client,
+): Promise<T> {
+  // a statement that is running when the connection breaks is rejected as well
+  client.on('error', () => undefined);
+  await client.connect();
+  const cancelling = cancelOnAbort(client, signal, aside);
+  try {
+    return await work(queryableOn(client, signal));
+  } finally {
+    await cancelling.release();
+    await client.end().catch(() => undefined);
+  }
+}
