@@ -29,6 +29,8 @@ export class Exchange implements RouteContext {
   operationId = 'unrouted';
   /** Where the core keeps it while it is open. */
   place = -1;
+  /** Its body may take as long as it keeps arriving. */
+  isUnbounded = false;
   private readonly startedAt: number;
   private stream: OpenStream | undefined;
   private deadline = Number.POSITIVE_INFINITY;
@@ -198,6 +200,13 @@ export class Exchange implements RouteContext {
     if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
     if (core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
     response.writeHead(status, list);
+  }
+
+  /** Sends the head of a reply whose pieces the caller writes; `undefined` when nothing can be sent. */
+  beginPieces(contentType: string): ServerResponse | undefined {
+    if (this.isOver) return undefined;
+    this.writeHead(200, contentType, [], undefined);
+    return this.response;
   }
 
   private abort(reason: HttpError): void {

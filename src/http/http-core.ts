@@ -70,6 +70,11 @@ export class HttpCore {
     return `${this.headBlock}${cors}X-Request-Id: ${requestId}\r\n${type}`;
   }
 
+  /** Whether a body on this connection may take as long as it likes. */
+  isUnbounded(socket: Socket): boolean {
+    return this.open.some((exchange) => exchange.isUnbounded && exchange.isOn(socket));
+  }
+
   opened(exchange: Exchange): void {
     exchange.place = this.open.push(exchange) - 1;
   }

@@ -5,6 +5,7 @@ import { authenticator, challenge } from './auth.js';
 import { hasBody, NOTHING, parseJson, readBody } from './body.js';
 import { HttpError, routingError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
+import { bodyPieces, Pieces, sendPieces } from './flow.js';
 import { withContractNames } from './headers.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
@@ -146,16 +147,27 @@ async function serveRaw(
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
   const { exchange } = request as MountedRequest;
   const schemas = route.request ?? {};
+  if (route.bodyFlow?.takes(request.headers)) {
+    const params = checked(schemas.params, 'path', () => request.params) as never;
+    const pieces = bodyPieces(request, exchange, instance.timeoutMs);
+    const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
+    await sendValue(exchange, value);
+    return;
+  }
   const body = await bodyOf(request, exchange, instance.bodyLimit);
   const input = {
     params: checked(schemas.params, 'path', () => request.params),
     query: checked(schemas.query, 'query', () => queryOf(request.url)),
     headers: checked(schemas.headers, 'header', () => withContractNames(request.headers)),
-    body: checked(schemas.body, 'body', () => parseJson(body)),
+    body: checked(schemas.body, 'body', () => (route.parseBody ?? parseJson)(body)),
   } as never;
   if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
-  const value = await route.handle(input, exchange, undefined);
-  if (value instanceof JsonText) exchange.send(200, JSON_TYPE, value.text);
+  await sendValue(exchange, await route.handle(input, exchange, undefined));
+}
+
+async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
+  if (value instanceof Pieces) await sendPieces(exchange, value);
+  else if (value instanceof JsonText) exchange.send(200, JSON_TYPE, value.text);
   else if (value instanceof Reply)
     exchange.send(value.status, JSON_TYPE, JSON.stringify(value.body), value.headers);
   else exchange.send(200, JSON_TYPE, JSON.stringify(value));

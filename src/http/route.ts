@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Logger } from '../lib/logger.js';
 import type { HttpError } from './errors.js';
+import type { BodyFlow, Pieces } from './flow.js';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -120,6 +121,10 @@ export interface JsonRoute<Deps> extends RouteDescription {
   readonly kind: 'json';
   /** Deadline in ms for this input; the instance's default otherwise. */
   readonly timeoutMs?: (input: never) => number;
+  /** Reads the body where it need not be JSON. */
+  readonly parseBody?: (body: Buffer) => unknown;
+  /** Takes bodies of any length beside JSON. */
+  readonly bodyFlow?: BodyFlow<Deps>;
   readonly handle: (input: never, context: RouteContext, deps: Deps) => Promise<unknown>;
 }
 
@@ -195,11 +200,13 @@ export function jsonRoute<Deps>() {
       request: S;
       reply: R;
       timeoutMs?: (input: RouteInput<S>) => number;
+      parseBody?: (body: Buffer) => unknown;
+      bodyFlow?: BodyFlow<Deps>;
       handle: (
         input: RouteInput<S>,
         context: RouteContext,
         deps: Deps,
-      ) => Promise<z.input<R> | JsonText | Reply>;
+      ) => Promise<z.input<R> | JsonText | Reply | Pieces>;
     },
   ): JsonRoute<Deps> => ({ ...definition, kind: 'json' }) as JsonRoute<Deps>;
 }
@@ -209,7 +216,14 @@ export function bindRoutes<Deps>(routes: readonly Route<Deps>[], deps: Deps): Bo
   return routes.map((route) => ({
     ...route,
     handle: (input: never, context: RouteContext) => route.handle(input, context, deps),
+    ...(route.kind === 'json' && route.bodyFlow !== undefined
+      ? { bodyFlow: boundFlow(route.bodyFlow, deps) }
+      : {}),
   })) as BoundRoute[];
+}
+
+function boundFlow<Deps>(flow: BodyFlow<Deps>, deps: Deps): BodyFlow<undefined> {
+  return { takes: flow.takes, handle: (input, context) => flow.handle(input, context, deps) };
 }
 
 /** How one contract words its errors: the JSON body for an error with this status. */

@@ -35,7 +35,10 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^http\//, /^(http|lib)\//],
   [/^services\/service\.ts$/, /^(http|lib)\//],
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
-  [/^services\//, /^(lib\/|http\/(route|errors|headers)\.ts$|services\/service\.ts$|services\/\$SELF\/)/],
+  [
+    /^services\//,
+    /^(lib\/|http\/(route|errors|headers|body|flow)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
+  ],
   [/^main\.ts$/, /./],
   [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-checks)?\.ts$)/],
 ];

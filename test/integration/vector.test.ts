@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { registerTypes } from 'pgvector/pg';
 import { comparison } from '../../src/services/vector/score.js';
-import { EXACT_RECORDS } from '../../src/services/vector/statements.js';
+import { EXACT_RECORDS } from '../../src/services/vector/statements/dense-search.js';
 import { backendAddress } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
@@ -190,14 +190,21 @@ test('above 2,000 dimensions the index works on half precision and scores stay e
 test.each(INDEXES)('HNSW serves the order of $name', async ({ name, dimension, similarity }) => {
   const plan = await withPostgres(async (client) => {
     await client.query('set enable_sort = off');
-    const nearest = comparison(similarity, dimension).nearestFirst('vec', '$1::vector');
+    const { nearestFirst, indexed } = comparison(similarity, dimension, 'vector');
+    const table = await tableOf(client, name);
+    await client.query('begin');
+    await client.query(
+      `create index by_hand on ${table} using hnsw (${indexed('vec')}) where namespace_id = 1`,
+    );
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
-      `explain select id from ${await tableOf(client, name)} order by ${nearest} limit 10`,
+      `explain (costs off) select id from ${table} where namespace_id = 1
+       order by ${nearestFirst('vec', '$1::vector')} limit 10`,
       [JSON.stringify(new Array(dimension).fill(1))],
     );
-    return rows.map((row) => row['QUERY PLAN']).join('\n');
+    await client.query('rollback');
+    return rows.map((row) => row['QUERY PLAN'].slice(0, 80)).join('\n');
   });
-  expect(plan).toMatch(/Index Scan using records_\d+_\w+_idx/);
+  expect(plan).toMatch(/Index Scan using by_hand/);
 });
 
 test('topK is 10 by default, and what is asked for beyond the records is no error', async () => {
@@ -220,33 +227,37 @@ test('a namespace sees its own records only; one that does not exist is empty', 
   expect(await ids('/query/nobody')).toEqual([]);
 });
 
-test('a large namespace is searched by HNSW; topK is filled even when HNSW gives up before', async () => {
+test('a large namespace gets an HNSW index of its own; topK is filled even when HNSW gives up before', async () => {
   const random = () => Array.from({ length: 4 }, () => Math.random() - 0.5);
-  const load = async (path: string, count: number, shift: number) => {
-    const batch = Array.from({ length: count }, (_, i) => ({
-      id: i,
-      vector: random().map((x) => x + shift),
-    }));
+  const load = async (path: string, count: number) => {
+    const batch = Array.from({ length: count }, (_, i) => ({ id: i, vector: random() }));
     expect((await euclidean(path, batch)).status).toBe(200);
   };
-  const scans = () =>
+  const hnswIndexes = () =>
     withPostgres(async (client) => {
-      const { rows } = await client.query<{ n: string }>(
-        "select sum(idx_scan) as n from pg_stat_user_indexes where schemaname = $1 and indexrelname ~ '_vec_'",
+      const { rows } = await client.query<{ name: string; space: string; scans: string }>(
+        `select i.indexrelname as name, n.name as space, i.idx_scan as scans from pg_stat_user_indexes i
+         join ${SCHEMA}.namespaces n on i.indexrelname ~ ('_ns' || n.id || '_') and n.hnsw
+         where i.schemaname = $1 and i.indexrelname ~ '^hnsw_' order by n.name`,
         [SCHEMA],
       );
-      return Number(rows[0]?.n);
+      return rows;
     });
-  await load('/upsert/near', EXACT_RECORDS + 1, 0);
-  await load('/upsert/far', EXACT_RECORDS + 1, 100);
-  const before = await scans();
+  await load('/upsert/far', EXACT_RECORDS + 1);
+  await load('/upsert/near', EXACT_RECORDS + 1);
+  await load('/upsert/small', EXACT_RECORDS);
+  await eventually(
+    async () => expect((await hnswIndexes()).map(({ space }) => space)).toEqual(['far', 'near']),
+    20_000,
+  );
   const asked = [
     ['/query/near', 10],
     ['/query/near', 200],
     ['/query/far', 10],
+    ['/query/small', 10],
   ] as const;
-  // so few rows are sorted by default; this is what the planner does with many
   for (const options of ['-c enable_sort=off', '-c enable_sort=off -c hnsw.max_scan_tuples=1']) {
+    // so few rows are sorted by default; this is what the planner does with many
     const url = new URL(backendAddress('PORTICO_DATABASE_URL'));
     url.searchParams.set('options', options);
     const document = {
@@ -256,7 +267,7 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
     const searching = await startGateway({ vector: document }, { PORTICO_DATABASE_URL: url.href });
     try {
       const index = vectorCaller(`${searching.url}/vector`);
-      for (const [path, topK] of asked) {
+      for (const [path, topK] of [...asked, ...asked]) {
         const { result } = await index(path, { vector: random(), topK });
         const scores = entries(result).map(({ score }) => score);
         expect(scores).toHaveLength(topK);
@@ -267,7 +278,19 @@ test('a large namespace is searched by HNSW; topK is filled even when HNSW gives
     }
   }
   // Postgres reports a connection's statistics when it ends
-  await eventually(async () => expect(await scans()).toBeGreaterThan(before));
+  await eventually(async () => {
+    for (const { scans } of await hnswIndexes()) expect(Number(scans)).toBeGreaterThan(0);
+  });
+  // a namespace that is gone leaves no index
+  expect((await euclidean('/delete-namespace/far', [])).status).toBe(200);
+  await eventually(async () => {
+    const names = await withPostgres((client) =>
+      client.query("select 1 from pg_class where relname ~ '^hnsw_.*' and relnamespace = $1::regnamespace", [
+        SCHEMA,
+      ]),
+    );
+    expect(names.rowCount).toBe(1);
+  }, 10_000);
 });
 
 test('info tells counts of every namespace without a wait, and the size that Postgres tells', async () => {

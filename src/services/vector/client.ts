@@ -1,10 +1,13 @@
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { type Database, openDatabase } from '../../lib/postgres.js';
-import type { VectorSettings } from './schemas.js';
+import type { VectorSettings } from './settings.js';
 
 /** Candidates that HNSW keeps while it searches, at least: measured recall@10 of 0.985 on 100,000 x 384. */
 export const EF_SEARCH = 80;
+
+/** pgvector takes no more. */
+export const MAX_EF_SEARCH = 1_000;
 
 /** The pool behind every index, with pgvector's search settings on each connection. */
 export function openVectorDatabase(

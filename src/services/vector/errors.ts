@@ -12,6 +12,8 @@ export function formatError(error: HttpError): { error: string; status: number }
 const CLIENTS_FAULT = /^(22|54)/;
 // schema or table gone, read-only (a replica), serialisation failure or deadlock: another try may go through
 const NOT_NOW = /^(3F000|42P01|25006|40)/;
+// unique_violation
+const ALREADY_THERE = '23505';
 
 /** Whatever a statement threw, as what the client is told; Postgres' own words stay in the cause. */
 export function translateError(cause: unknown): HttpError {
@@ -24,8 +26,19 @@ export function translateError(cause: unknown): HttpError {
   if (CLIENTS_FAULT.test(sqlState)) {
     return new HttpError('unprocessable', `Postgres cannot store or compare this (${sqlState}).`, { cause });
   }
+  if (sqlState === ALREADY_THERE)
+    return new HttpError('conflict', 'Somebody else made the same at the same time.', { cause });
   if (NOT_NOW.test(sqlState)) {
     return new HttpError('backend_unavailable', `Postgres cannot do this now (${sqlState}).`, { cause });
   }
   return new HttpError('backend_error', `Postgres refused the statement (${sqlState}).`, { cause });
+}
+
+/** @throws HttpError whatever `work` throws, translated */
+export async function translated<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw translateError(error);
+  }
 }

@@ -3,8 +3,9 @@ import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service
 import { openVectorDatabase } from './client.js';
 import { formatError } from './errors.js';
 import { PreparedIndex } from './prepared-index.js';
-import { routes } from './routes.js';
-import { errorReply, type IndexSettings, type VectorSettings, vectorSettings } from './schemas.js';
+import { routes } from './routes/routes.js';
+import { errorReply } from './schemas/replies.js';
+import { type IndexSettings, type VectorSettings, vectorSettings } from './settings.js';
 
 /** Vector indexes on Postgres with pgvector. */
 export const vector: Service<VectorSettings> = {

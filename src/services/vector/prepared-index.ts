@@ -3,10 +3,14 @@ import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { type Database, migrate } from '../../lib/postgres.js';
+import type { Embedders } from './embedder/embedder.js';
+import { openaiEmbedder } from './embedder/openai-embedder.js';
+import { wordEmbedder } from './embedder/word-embedder.js';
 import { translateError } from './errors.js';
-import { ensureIndexTables } from './index-tables.js';
-import { migrations } from './migrations.js';
-import type { IndexSettings } from './schemas.js';
+import type { IndexSettings } from './settings.js';
+import { HnswBuilder } from './tables/hnsw-builder.js';
+import { ensureIndexTables, type IndexTables } from './tables/index-tables.js';
+import { migrations } from './tables/migrations.js';
 import { VectorIndex } from './vector-index.js';
 
 /** Oldest pgvector without a known way to damage an HNSW index (pgvector's changelog). */
@@ -27,9 +31,11 @@ export interface PreparedIndexOptions {
 export class PreparedIndex {
   private index: VectorIndex | undefined;
   private readonly progress: Progress;
+  private readonly embedders: Embedders;
 
   constructor(private readonly options: PreparedIndexOptions) {
     const { settings, log, lifecycle } = options;
+    this.embedders = embeddersOf(settings, lifecycle);
     this.progress = keepTrying(() => this.prepare(), {
       name: `vector index ${settings.name}`,
       log,
@@ -62,6 +68,15 @@ export class PreparedIndex {
     clearTimeout(timer);
   }
 
+  /** @returns what asks it to look */
+  private hnswBuilder(tables: IndexTables): () => void {
+    if (tables.shape.dense === undefined) return () => undefined;
+    const builder = new HnswBuilder({ ...this.options, tables });
+    // what an earlier gateway did not get to, and other parameters in the configuration
+    builder.kick();
+    return () => builder.kick();
+  }
+
   private async prepare(): Promise<void> {
     const { database, schema, settings, log } = this.options;
     try {
@@ -73,11 +88,19 @@ export class PreparedIndex {
           `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which mends faults of HNSW indexes`,
         );
       }
-      this.index = new VectorIndex(database, schema, tables, settings);
+      this.index = new VectorIndex(database, tables, settings, this.embedders, this.hnswBuilder(tables));
     } catch (error) {
       throw translateError(error);
     }
   }
+}
+
+function embeddersOf({ embedding, dimension }: IndexSettings, lifecycle: ReleaseRegistry): Embedders {
+  const { url, sparse } = embedding;
+  return {
+    dense: url === null ? undefined : openaiEmbedder({ ...embedding, url }, dimension, lifecycle),
+    sparse: sparse ? wordEmbedder : undefined,
+  };
 }
 
 function isOlder(version: string, than: readonly number[]): boolean {

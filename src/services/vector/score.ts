@@ -39,48 +39,78 @@ export const SIMILARITY_NAMES = [
   'DOT_PRODUCT',
 ] as const satisfies SimilarityFunction[];
 
+/** How components are kept: float32, or float16 in half the space. */
+export const STORAGE_NAMES = ['vector', 'halfvec'] as const;
+export type Storage = (typeof STORAGE_NAMES)[number];
+
 /** pgvector's HNSW takes `vector` up to 2,000 dimensions and `halfvec` up to 4,000. */
 const MAX_VECTOR_DIMENSION = 2_000;
 export const MAX_DIMENSION = 4_000;
 
 /** Largest finite float16; pgvector refuses to turn more into `halfvec`. */
 const FLOAT16_MAX = 65_504;
+/** Half of the smallest float16: what is not larger becomes 0. */
+const FLOAT16_ZERO = 2 ** -25;
 
 /** How one index compares vectors, as SQL text. */
 export interface Comparison {
-  /** Sort key (ascending) that the HNSW index serves. */
-  readonly nearestFirst: (a: string, b: string) => string;
-  /** Score of two vectors. As a sort key (descending) it asks for an exact scan. */
-  readonly score: (a: string, b: string) => string;
+  /** Type of the stored column. */
+  readonly columnType: string;
+  /** An expression of type `vector` as what the column takes. */
+  readonly stored: (a: string) => string;
+  /** Sort key (ascending) that the HNSW index serves, of a column and a parameter of type `vector`. */
+  readonly nearestFirst: (column: string, parameter: string) => string;
+  /** Score of a column and a parameter of type `vector`. As a sort key (descending) it asks for an exact scan. */
+  readonly score: (column: string, parameter: string) => string;
   /** Indexed expression and operator class of `create index ... using hnsw`. */
-  readonly indexed: (a: string) => string;
+  readonly indexed: (column: string) => string;
   readonly needsLength: boolean;
-  /** Largest size of a component that the index can hold; `undefined` where float32 is the only limit. */
+  /** Largest size of a component that column and index can hold; `undefined` where float32 is the only limit. */
   readonly largestComponent: number | undefined;
+  /** Components up to this size are stored as 0; `undefined` where float32 is the only limit. */
+  readonly vanishingComponent: number | undefined;
 }
 
 /**
  * SQL of a similarity function at a dimension. Above 2,000 dimensions the index is built on half precision (under
- * COSINE of the normalised vector, so that its size cannot leave float16's range); the score always comes from the
- * stored float32 components.
+ * COSINE of the normalised vector, so that its size cannot leave float16's range); the score comes from the stored
+ * components in float32, and an index of `halfvec` rounds what it is asked for as it rounded what it stored.
  */
-export function comparison(similarity: SimilarityFunction, dimension: number): Comparison {
+export function comparison(similarity: SimilarityFunction, dimension: number, storage: Storage): Comparison {
   const { operator, operatorClass, score, needsLength } = FORMULAS[similarity];
+  const half = (a: string) => `${a}::halfvec(${dimension})`;
+  if (storage === 'halfvec') {
+    return {
+      columnType: `halfvec(${dimension})`,
+      stored: half,
+      nearestFirst: (column, parameter) => `${column} ${operator} ${half(parameter)}`,
+      score: (column, parameter) => score(`${column}::vector`, `${half(parameter)}::vector`),
+      indexed: (column) => `${column} halfvec_${operatorClass}_ops`,
+      needsLength,
+      largestComponent: FLOAT16_MAX,
+      vanishingComponent: FLOAT16_ZERO,
+    };
+  }
+  const common = {
+    columnType: `vector(${dimension})`,
+    stored: (a: string) => a,
+    score,
+    needsLength,
+    vanishingComponent: undefined,
+  };
   if (dimension <= MAX_VECTOR_DIMENSION) {
     return {
-      nearestFirst: (a, b) => `${a} ${operator} ${b}`,
-      score,
-      indexed: (a) => `${a} vector_${operatorClass}_ops`,
-      needsLength,
+      ...common,
+      nearestFirst: (column, parameter) => `${column} ${operator} ${parameter}`,
+      indexed: (column) => `${column} vector_${operatorClass}_ops`,
       largestComponent: undefined,
     };
   }
-  const half = (a: string) => `(${needsLength ? `l2_normalize(${a})` : a}::halfvec(${dimension}))`;
+  const narrowed = (a: string) => `(${half(needsLength ? `l2_normalize(${a})` : a)})`;
   return {
-    nearestFirst: (a, b) => `${half(a)} ${operator} ${half(b)}`,
-    score,
-    indexed: (a) => `${half(a)} halfvec_${operatorClass}_ops`,
-    needsLength,
+    ...common,
+    nearestFirst: (column, parameter) => `${narrowed(column)} ${operator} ${narrowed(parameter)}`,
+    indexed: (column) => `${narrowed(column)} halfvec_${operatorClass}_ops`,
     largestComponent: needsLength ? undefined : FLOAT16_MAX,
   };
 }

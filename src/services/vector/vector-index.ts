@@ -1,160 +1,143 @@
-import { HttpError } from '../../http/errors.js';
 import type { Database } from '../../lib/postgres.js';
-import { EF_SEARCH } from './client.js';
-import { type ComponentRules, packMany, packOne } from './components.js';
-import { translateError } from './errors.js';
-import type { IndexTables } from './index-tables.js';
-import { checkBytes, metadataText } from './metadata.js';
-import type { IndexInfo, IndexSettings, QueryBody, VectorRecord } from './schemas.js';
-import { comparison } from './score.js';
-import {
-  type Included,
-  type NearestRow,
-  type Statement,
-  type Statements,
-  statementsOf,
-} from './statements.js';
+import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
+import { type IndexParts, indexParts } from './index-parts.js';
+import { Namespaces } from './records/namespaces.js';
+import { RecordReader } from './records/record-reader.js';
+import { RecordUpdater } from './records/record-updater.js';
+import { RecordWriter } from './records/record-writer.js';
+import type { TextQuery, VectorQuery } from './schemas/queries.js';
+import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
+import { prepareQuery } from './search/prepared-query.js';
+import { ResumableQueries } from './search/resumable-queries.js';
+import { Searcher } from './search/searcher.js';
+import type { IndexSettings } from './settings.js';
+import type { IndexTables } from './tables/index-tables.js';
 
-/** ef_search is twice topK where that is more than every connection has; pgvector takes no more than this. */
-const MAX_EF_SEARCH = 1_000;
+/** How many queries of one request run at once: each takes a connection of the pool that all requests share. */
+const QUERIES_AT_ONCE = 4;
 
 /** One index whose tables are there. */
 export class VectorIndex {
-  private readonly statements: Statements;
-  private readonly rules: ComponentRules;
+  readonly writer: RecordWriter;
+  readonly reader: RecordReader;
+  readonly namespaces: Namespaces;
+  readonly resumable: ResumableQueries;
+  private readonly updater: RecordUpdater;
+  private readonly searcher: Searcher;
+  private readonly parts: IndexParts;
 
+  /** @param onChange namespaces have grown or gone, so that HNSW indexes may have to be built or removed */
   constructor(
-    private readonly database: Database,
-    schema: string,
-    private readonly tables: IndexTables,
-    private readonly settings: IndexSettings,
+    database: Database,
+    tables: IndexTables,
+    settings: IndexSettings,
+    private readonly embedders: Embedders,
+    onChange: () => void,
   ) {
-    const compare = comparison(settings.similarity, settings.dimension);
-    this.rules = { ...compare, dimension: settings.dimension };
-    this.statements = statementsOf(schema, tables, compare);
-  }
-
-  /**
-   * Stores every record or none; one that exists is replaced as a whole. Of several with one id the last wins.
-   * Resolves when they are committed, so that a query that starts then sees them.
-   */
-  async upsert(namespace: string, records: readonly VectorRecord[]): Promise<void> {
-    if (records.length === 0) return;
-    const columns = this.pack(records);
-    const { lockNamespace, createNamespace, upsert } = this.statements;
-    await this.translated(() =>
-      this.database.transaction(async (connection) => {
-        const lock = () =>
-          connection.query<{ id: number; next_row: string }>(
-            lockNamespace.text,
-            [namespace],
-            lockNamespace.name,
-          );
-        let locked = (await lock()).rows[0];
-        if (locked === undefined) {
-          await connection.query(createNamespace.text, [namespace], createNamespace.name);
-          locked = (await lock()).rows[0];
-        }
-        if (locked === undefined) throw new HttpError('conflict', 'The namespace was deleted meanwhile.');
-        await connection.query(upsert.text, [locked.id, locked.next_row, ...columns], upsert.name);
-      }),
-    );
-  }
-
-  /** The nearest records, best score first, as the JSON text of an array. */
-  async query(namespace: string, body: QueryBody): Promise<string> {
-    const { maxTopK } = this.settings;
-    if (body.topK > maxTopK) {
-      throw new HttpError('unprocessable', `body.topK: ${body.topK}, more than the limit of ${maxTopK}`);
-    }
-    const vector = packOne(body.vector, this.rules, 'body.vector');
-    const rows = await this.translated(() => this.nearest(vector, namespace, body));
-    return `[${rows.map(entryText).join(',')}]`;
-  }
-
-  async info(): Promise<IndexInfo> {
-    const { counts, size } = this.statements;
-    const [spaces, bytes] = await this.translated(() =>
-      Promise.all([
-        this.database.query<{ name: string; record_count: string }>(counts.text, [], counts.name),
-        this.database.query<{ bytes: string }>(size.text, [], size.name),
-      ]),
-    );
-    const { dimension, similarity } = this.settings;
-    const dense = { dimension, similarityFunction: similarity };
-    const perSpace = spaces.rows.map(({ name, record_count }) => [name, Number(record_count)] as const);
-    return {
-      vectorCount: perSpace.reduce((sum, [, count]) => sum + count, 0),
-      // an upsert is answered when its records can be found: none is ever accepted and not ready
-      pendingVectorCount: 0,
-      indexSize: Number(bytes.rows[0]?.bytes ?? 0),
-      ...dense,
-      indexType: 'DENSE',
-      denseIndex: { ...dense, embeddingModel: '' },
-      namespaces: Object.fromEntries(
-        perSpace.map(([name, vectorCount]) => [name, { vectorCount, pendingVectorCount: 0 }]),
-      ),
-    };
-  }
-
-  /** Parameters of the upsert from its third on. @throws HttpError for the first record that cannot be stored */
-  private pack(records: readonly VectorRecord[]): [string[], Buffer, (string | null)[], (string | null)[]] {
-    const { maxMetadataBytes, maxDataBytes } = this.settings;
-    const vectors = records.map(({ vector }, i) => {
-      if (vector === null || vector === undefined)
-        throw new HttpError('unprocessable', `body.${i}.vector: every record of this index needs a vector`);
-      return vector;
+    this.parts = indexParts(database, tables, settings);
+    this.writer = new RecordWriter(this.parts, onChange);
+    this.updater = new RecordUpdater(this.parts);
+    this.reader = new RecordReader(this.parts, {
+      dense: embedders.dense?.model ?? '',
+      sparse: embedders.sparse?.model ?? '',
     });
-    const metadata = records.map((record, i) =>
-      record.metadata === null || record.metadata === undefined
-        ? null
-        : metadataText(record.metadata, maxMetadataBytes, `body.${i}.metadata`),
-    );
-    const data = records.map((record, i) => {
-      if (record.data === null || record.data === undefined) return null;
-      checkBytes(record.data, maxDataBytes, `body.${i}.data`);
-      return record.data;
-    });
-    const keep = [...new Map(records.map(({ id }, i) => [id, i])).values()].sort((a, b) => a - b);
-    const packed = packMany(vectors, keep, this.rules, this.tables.vectorType, (i) => `body.${i}.vector`);
-    const kept = <T>(column: readonly T[]) => keep.map((i) => column[i] as T);
-    return [kept(records.map(({ id }) => id)), packed, kept(metadata), kept(data)];
+    this.namespaces = new Namespaces(this.parts, onChange);
+    this.searcher = new Searcher(this.parts);
+    this.resumable = new ResumableQueries(this.parts, this.searcher);
   }
 
-  private async nearest(vector: Buffer, namespace: string, body: QueryBody): Promise<NearestRow[]> {
-    const { topK } = body;
-    const included: Included = {
-      vectors: body.includeVectors,
-      metadata: body.includeMetadata,
-      data: body.includeData,
+  get limits(): { readonly maxLineBytes: number } {
+    return { maxLineBytes: this.parts.settings.bodyLimit };
+  }
+
+  /** The results of all queries, each the JSON text of an array, best score first. All are checked before one runs. */
+  async query(namespace: string, queries: readonly VectorQuery[], signal: AbortSignal): Promise<string[]> {
+    const prepared = queries.map((query, i) => prepareQuery(this.parts, query, `body.${i}`));
+    const connection = this.parts.database.within(signal);
+    const results: string[] = [];
+    let next = 0;
+    const worker = async () => {
+      for (let i = next++; i < prepared.length; i = next++) {
+        const hits = await this.searcher.search(
+          connection,
+          namespace,
+          prepared[i] as (typeof prepared)[number],
+        );
+        results[i] = `[${hits.map(({ text }) => text).join(',')}]`;
+      }
     };
-    const ef = Math.min(2 * topK, MAX_EF_SEARCH);
-    const { nearest, nearestTuned, nearestExact } = this.statements;
-    const rows = await (ef > EF_SEARCH
-      ? this.rows(nearestTuned(included), [vector, namespace, topK, String(ef)])
-      : this.rows(nearest(included), [vector, namespace, topK]));
-    // HNSW gives up after a number of rows of other namespaces; topK is filled wherever the namespace can
-    if (rows.length >= topK || rows[0]?.exact === true) return rows;
-    return this.rows(nearestExact(included), [vector, namespace, topK]);
+    await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));
+    return results;
   }
 
-  private async rows(statement: Statement, values: readonly unknown[]): Promise<NearestRow[]> {
-    return (await this.database.query<NearestRow>(statement.text, values, statement.name)).rows;
+  /** @throws HttpError 422 without an embedder */
+  async upsertTexts(namespace: string, records: readonly TextRecord[], signal: AbortSignal): Promise<void> {
+    const embedded = await this.embed(
+      records.map(({ data }) => data),
+      this.ownParts,
+      'store',
+      signal,
+    );
+    const complete: VectorRecord[] = records.map((record, i) => ({
+      ...record,
+      ...(embedded[i] as EmbeddedText),
+    }));
+    await this.writer.upsert(namespace, complete, signal);
   }
 
-  private async translated<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work();
-    } catch (error) {
-      throw translateError(error);
+  /** New data alone makes new vectors where the index has an embedder, and is only stored where it has none. */
+  async update(namespace: string, body: UpdateBody, signal: AbortSignal): Promise<boolean> {
+    const bare = (body.vector ?? body.sparseVector ?? undefined) === undefined;
+    if (!bare || typeof body.data !== 'string' || !this.embedsAllParts)
+      return this.updater.update(namespace, body, signal);
+    const [embedded] = await this.embed([body.data], this.ownParts, 'store', signal);
+    return this.updater.update(namespace, { ...body, ...embedded }, signal);
+  }
+
+  /** Queries with vectors instead of texts. @throws HttpError 422 without an embedder */
+  async embedQueries<Q extends TextQuery>(
+    queries: readonly Q[],
+    signal: AbortSignal,
+  ): Promise<(Omit<Q, 'data' | 'queryMode'> & VectorQuery)[]> {
+    const vectors: EmbeddedText[] = new Array(queries.length);
+    for (const mode of ['HYBRID', 'DENSE', 'SPARSE'] as const) {
+      const places = queries.flatMap((query, i) => (query.queryMode === mode ? [i] : []));
+      if (places.length === 0) continue;
+      const texts = places.map((i) => (queries[i] as Q).data);
+      const embedded = await this.embed(texts, this.partsOf(mode), 'ask', signal);
+      places.forEach((place, i) => {
+        vectors[place] = embedded[i] as EmbeddedText;
+      });
     }
+    return queries.map(({ data: _, queryMode: __, ...rest }, i) => ({
+      ...rest,
+      ...(vectors[i] as EmbeddedText),
+    }));
   }
-}
 
-function entryText(row: NearestRow): string {
-  let text = `{"id":${JSON.stringify(row.id)},"score":${row.score}`;
-  if (typeof row.vector === 'string') text += `,"vector":${row.vector}`;
-  if (typeof row.metadata === 'string') text += `,"metadata":${row.metadata}`;
-  if (typeof row.data === 'string') text += `,"data":${JSON.stringify(row.data)}`;
-  return `${text}}`;
+  private get ownParts(): Parts {
+    const { dense, sparse } = this.parts.shape;
+    return { dense: dense !== undefined, sparse };
+  }
+
+  private get embedsAllParts(): boolean {
+    const { dense, sparse } = this.ownParts;
+    return (!dense || this.embedders.dense !== undefined) && (!sparse || this.embedders.sparse !== undefined);
+  }
+
+  /** The mode means something to a hybrid index only. */
+  private partsOf(mode: TextQuery['queryMode']): Parts {
+    const { dense, sparse } = this.ownParts;
+    if (!dense || !sparse) return { dense, sparse };
+    return { dense: mode !== 'SPARSE', sparse: mode !== 'DENSE' };
+  }
+
+  private embed(
+    texts: readonly string[],
+    parts: Parts,
+    purpose: 'store' | 'ask',
+    signal: AbortSignal,
+  ): Promise<EmbeddedText[]> {
+    return embedTexts(this.embedders, texts, parts, purpose, signal);
+  }
 }

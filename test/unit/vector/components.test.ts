@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
-import { packedSize, packMany, packOne } from '../../../src/services/vector/components.js';
+import { packedSize, packMany, packOne } from '../../../src/services/vector/records/components.js';
 
 const rules = (dimension: number, needsLength = false) => ({ dimension, needsLength });
 

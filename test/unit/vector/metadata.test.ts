@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
-import { checkBytes, METADATA_DEPTH, metadataText } from '../../../src/services/vector/metadata.js';
+import { checkBytes, METADATA_DEPTH, metadataText } from '../../../src/services/vector/records/metadata.js';
 
 const object = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue());
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../../http/errors.js';
+import { HttpError } from '../../../http/errors.js';
 
 /** Deeper metadata is refused: far below where the recursion of JavaScript's or Postgres' JSON parser ends. */
 export const METADATA_DEPTH = 64;

@@ -1,4 +1,4 @@
-import { HttpError } from '../../http/errors.js';
+import { HttpError } from '../../../http/errors.js';
 
 /** Largest finite float32. */
 const FLOAT32_MAX = 3.4028234663852886e38;
@@ -12,6 +12,8 @@ export interface ComponentRules {
   readonly needsLength: boolean;
   /** Largest size of a component; float32's largest by default. */
   readonly largestComponent?: number | undefined;
+  /** Components up to this size are stored as 0, so they give a vector no length. */
+  readonly vanishingComponent?: number | undefined;
 }
 
 /** Bytes of one vector in pgvector's binary format: two 16-bit words and float32 components. */
@@ -43,16 +45,18 @@ export function packVector(
   target.writeUInt16BE(rules.dimension, offset);
   target.writeUInt16BE(0, offset + 2);
   const largest = rules.largestComponent ?? FLOAT32_MAX;
+  const vanishing = rules.vanishingComponent ?? 0;
   let squaredLength = 0;
   let at = offset + 4;
   for (let i = 0; i < components.length; i++) {
     const value = components[i];
     if (typeof value !== 'number') throw notANumber(value, `${place}.${i}`);
     const rounded = Math.fround(value);
-    if (!(Math.abs(rounded) <= largest)) {
+    const size = Math.abs(rounded);
+    if (!(size <= largest)) {
       throw new HttpError('unprocessable', `${place}.${i}: expected a number of at most ${largest} in size`);
     }
-    squaredLength += rounded * rounded;
+    if (size > vanishing) squaredLength += rounded * rounded;
     target.writeFloatBE(rounded, at);
     at += 4;
   }
@@ -90,7 +94,7 @@ export function packOne(components: readonly unknown[], rules: ComponentRules, p
  * Header of a one-dimensional array in Postgres' binary format, before elements that each carry their size.
  * @param elementType oid of the element's type
  */
-function writeArrayHeader(target: Buffer, elementType: number, length: number): number {
+export function writeArrayHeader(target: Buffer, elementType: number, length: number): number {
   target.writeInt32BE(1, 0); // dimensions of the array
   target.writeInt32BE(0, 4); // no nulls
   target.writeUInt32BE(elementType, 8);

@@ -1,10 +1,10 @@
-import { HttpError } from '../../http/errors.js';
+import { HttpError } from '../../../http/errors.js';
 import {
   classifyDatabaseError,
   type Migration,
   type Queryable,
   quoteIdentifier,
-} from '../../lib/postgres.js';
+} from '../../../lib/postgres.js';
 
 /**
  * Tables of the whole schema. One row of `indexes` an index; one of `namespaces` a namespace, with the number that its
@@ -34,7 +34,36 @@ export function migrations(schema: string): Migration[] {
           unique (index_id, name)) with (fillfactor = 50)`);
       },
     },
+    {
+      id: 2,
+      name: 'kinds of indexes, an HNSW index a namespace, resumable queries',
+      up: async (connection) => {
+        await connection.query(`alter table ${s}.indexes
+          add column type text not null default 'DENSE',
+          add column storage text not null default 'vector',
+          alter column dimension drop not null,
+          alter column similarity drop not null`);
+        await connection.query(`alter table ${s}.namespaces add column hnsw boolean not null default false`);
+        await connection.query(`create table ${s}.resumable_queries (
+          uuid uuid primary key default gen_random_uuid(),
+          index_id int not null references ${s}.indexes (id),
+          namespace_id int,
+          query jsonb not null,
+          seen bigint[] not null,
+          max_idle interval not null,
+          expires_at timestamptz not null)`);
+        await connection.query(`create index on ${s}.resumable_queries (index_id, expires_at)`);
+        await connection.query(`create index on ${s}.resumable_queries (namespace_id)`);
+        const indexes = await connection.query<{ id: number }>(`select id from ${s}.indexes`);
+        for (const { id } of indexes.rows) await connection.query(metadataIndexText(`${s}.records_${id}`));
+      },
+    },
   ];
+}
+
+/** Serves the filters that compare with `=`, IN and CONTAINS. */
+export function metadataIndexText(records: string): string {
+  return `create index on ${records} using gin (metadata jsonb_path_ops)`;
 }
 
 async function ensureExtension(connection: Queryable): Promise<void> {

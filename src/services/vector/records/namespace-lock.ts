@@ -1,0 +1,62 @@
+import { HttpError } from '../../../http/errors.js';
+import type { Queryable } from '../../../lib/postgres.js';
+import type { IndexParts } from '../index-parts.js';
+import { createNamespaceText, lockNamespaceText } from '../statements/namespace-statements.js';
+import { addPostingsText, dropPostingsText } from '../statements/write-statements.js';
+
+export interface LockedNamespace {
+  readonly id: number;
+  readonly next_row: string;
+  /** It has an HNSW index. */
+  readonly hnsw: boolean;
+}
+
+/** A namespace may be deleted between its making and its lock, but not again and again. */
+const LOCK_TRIES = 5;
+
+/** Locks a namespace until the transaction of `connection` ends; `undefined` when there is none. */
+export async function lockNamespace(
+  { cache, shape }: IndexParts,
+  connection: Queryable,
+  namespace: string,
+): Promise<LockedNamespace | undefined> {
+  const { text, name } = cache.get('lock namespace', () => lockNamespaceText(shape));
+  return (await connection.query<LockedNamespace>(text, [namespace], name)).rows[0];
+}
+
+/** The same, and makes it when it is missing. */
+export async function lockOrCreateNamespace(
+  parts: IndexParts,
+  connection: Queryable,
+  namespace: string,
+): Promise<LockedNamespace> {
+  for (let tries = 0; tries < LOCK_TRIES; tries++) {
+    const locked = await lockNamespace(parts, connection, namespace);
+    if (locked !== undefined) return locked;
+    await connection.query(createNamespaceText(parts.shape), [namespace]);
+  }
+  throw new HttpError('conflict', 'The namespace is being deleted again and again.');
+}
+
+/** Removes the postings of records that are about to change. */
+export async function dropPostings(
+  { cache, shape }: IndexParts,
+  connection: Queryable,
+  namespaceId: number,
+  ids: readonly string[],
+): Promise<void> {
+  const { text, name } = cache.get('drop postings', () => dropPostingsText(shape));
+  await connection.query(text, [namespaceId, ids], name);
+}
+
+/** Adds those of records that were written. @param postings places in `ids` (from 1), indices and values */
+export async function addPostings(
+  { cache, shape }: IndexParts,
+  connection: Queryable,
+  namespaceId: number,
+  ids: readonly string[],
+  postings: readonly unknown[],
+): Promise<void> {
+  const { text, name } = cache.get('add postings', () => addPostingsText(shape));
+  await connection.query(text, [namespaceId, ids, ...postings], name);
+}

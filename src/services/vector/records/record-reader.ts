@@ -1,0 +1,170 @@
+import { HttpError } from '../../../http/errors.js';
+import { translated } from '../errors.js';
+import type { IndexParts } from '../index-parts.js';
+import type { FetchBody, RangeBody } from '../schemas/reads.js';
+import type { IndexInfo } from '../schemas/replies.js';
+import {
+  type Included,
+  includedBy,
+  includedKey,
+  Parameters,
+  type RecordRow,
+  type Statement,
+} from '../statements/index-shape.js';
+import {
+  countsText,
+  fetchText,
+  prefixCondition,
+  randomText,
+  rangeText,
+  sizeText,
+} from '../statements/read-statements.js';
+import { recordText } from './record-text.js';
+
+/** Records of a page in an export; a page is what is held in memory at once. */
+const EXPORT_PAGE = 200;
+
+interface Page {
+  readonly rows: readonly RecordRow[];
+  /** Row of the record after the page; empty at the end. */
+  readonly next: string;
+}
+
+/** Reads records by id and in the order of their insertion. Results are JSON text. */
+export class RecordReader {
+  constructor(
+    private readonly parts: IndexParts,
+    /** Names of the embedder's models, for `info`. */
+    private readonly models: { readonly dense: string; readonly sparse: string },
+  ) {}
+
+  /** In the order asked for, null where there is none; with a prefix in the order of their insertion. */
+  async fetch(namespace: string, body: FetchBody, signal: AbortSignal): Promise<string> {
+    const { maxPage } = this.parts.settings;
+    const included = includedBy(body);
+    const { ids, prefix } = body;
+    if (ids === undefined) {
+      const { rows } = await this.page(namespace, { cursor: '0', limit: maxPage, prefix }, included, signal);
+      return arrayOf(rows.map((row) => recordText(row)));
+    }
+    if (ids.length > maxPage) throw tooMany('body.ids', ids.length, maxPage);
+    const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
+      fetchText(this.parts.shape, included),
+    );
+    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
+    const texts = new Map(rows.map((row) => [row.id, recordText(row)]));
+    return arrayOf(ids.map((id) => texts.get(id) ?? 'null'));
+  }
+
+  async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string> {
+    const { maxPage } = this.parts.settings;
+    const { limit, cursor, prefix } = body;
+    if (limit === null || limit === undefined)
+      throw new HttpError('invalid_request', 'body.limit: expected a number');
+    if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
+    const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, includedBy(body), signal);
+    return `{"nextCursor":"${next}","vectors":${arrayOf(rows.map((row) => recordText(row)))}}`;
+  }
+
+  /** Every record from the cursor on, a line each, a page after the other. */
+  async *lines(namespace: string, body: RangeBody, signal: AbortSignal): AsyncGenerator<string> {
+    const included = includedBy(body);
+    let left = body.limit ?? Number.POSITIVE_INFINITY;
+    let { cursor } = body;
+    const { prefix } = body;
+    while (left > 0) {
+      const limit = Math.min(left, EXPORT_PAGE);
+      const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, included, signal);
+      if (rows.length > 0) yield `${rows.map((row) => recordText(row)).join('\n')}\n`;
+      if (next === '') return;
+      left -= rows.length;
+      cursor = next;
+    }
+  }
+
+  /** One record, each as likely as the others, or null. */
+  async random(namespace: string, signal: AbortSignal): Promise<string> {
+    const statement = this.parts.cache.get('random', () => randomText(this.parts.shape));
+    const row = (await this.rows<RecordRow>(statement, [namespace], signal))[0];
+    return row === undefined ? 'null' : recordText(row);
+  }
+
+  async info(signal: AbortSignal): Promise<IndexInfo> {
+    const { shape, cache, settings } = this.parts;
+    const [spaces, sizes] = await Promise.all([
+      this.rows<{ name: string; record_count: string }>(
+        cache.get('counts', () => countsText(shape)),
+        [],
+        signal,
+      ),
+      this.rows<{ bytes: string }>(
+        cache.get('size', () => sizeText(shape)),
+        [],
+        signal,
+      ),
+    ]);
+    const perSpace = spaces.map(({ name, record_count }) => [name, Number(record_count)] as const);
+    const dense =
+      shape.dense === undefined
+        ? ({ dimension: 0, similarityFunction: '' } as const)
+        : { dimension: settings.dimension, similarityFunction: settings.similarity };
+    return {
+      vectorCount: perSpace.reduce((sum, [, count]) => sum + count, 0),
+      // an upsert is answered when its records can be found: none is ever accepted and not ready
+      pendingVectorCount: 0,
+      indexSize: Number(sizes[0]?.bytes ?? 0),
+      ...dense,
+      indexType: settings.type,
+      ...(shape.dense === undefined ? {} : { denseIndex: { ...dense, embeddingModel: this.models.dense } }),
+      ...(shape.sparse ? { sparseIndex: { embeddingModel: this.models.sparse } } : {}),
+      namespaces: Object.fromEntries(
+        perSpace.map(([name, vectorCount]) => [name, { vectorCount, pendingVectorCount: 0 }]),
+      ),
+    };
+  }
+
+  async namespaces(signal: AbortSignal): Promise<string[]> {
+    const statement = this.parts.cache.get('counts', () => countsText(this.parts.shape));
+    return (await this.rows<{ name: string }>(statement, [], signal)).map(({ name }) => name);
+  }
+
+  /** Reads one record more than asked for: it is the beginning of the next page. */
+  private async page(
+    namespace: string,
+    { cursor, limit, prefix }: { cursor: string; limit: number; prefix: string | undefined },
+    included: Included,
+    signal: AbortSignal,
+  ): Promise<Page> {
+    const { shape, cache } = this.parts;
+    const parameters = new Parameters();
+    parameters.add(namespace, 'text');
+    parameters.add(cursor, 'bigint');
+    parameters.add(limit + 1, 'int');
+    // with a prefix, which index helps depends on the very text: planned each time
+    const statement =
+      prefix === undefined
+        ? cache.get(`range ${includedKey(included)}`, () => rangeText(shape, included))
+        : { text: rangeText(shape, included, prefixCondition(parameters, prefix)) };
+    const rows = await this.rows<RecordRow>(statement, parameters.values, signal);
+    return { rows: rows.slice(0, limit), next: rows[limit]?.row ?? '' };
+  }
+
+  private async rows<Row>(
+    statement: Statement,
+    values: readonly unknown[],
+    signal: AbortSignal,
+  ): Promise<Row[]> {
+    const { database } = this.parts;
+    return translated(
+      async () => (await database.within(signal).query<Row>(statement.text, values, statement.name)).rows,
+    );
+  }
+}
+
+function arrayOf(texts: readonly string[]): string {
+  return `[${texts.join(',')}]`;
+}
+
+function tooMany(place: string, given: number, limit: number): HttpError {
+  return new HttpError('unprocessable', `${place}: ${given}, more than the limit of ${limit}`);
+}

@@ -1,0 +1,55 @@
+import { renameBody } from '../schemas/reads.js';
+import { namespacesReply, renameReply, successReply } from '../schemas/replies.js';
+import { indexRoute, namespaceRoute, SUCCESS } from './route-kit.js';
+
+const list = indexRoute({
+  operationId: 'vector.listNamespaces',
+  summary: 'Names of all namespaces, the default one (empty) first.',
+  path: '/list-namespaces',
+  request: {},
+  reply: namespacesReply,
+  handle: async (index, _input, { signal }) => ({ result: await index.reader.namespaces(signal) }),
+});
+
+const remove = namespaceRoute({
+  operationId: 'vector.deleteNamespace',
+  summary: 'Deletes a namespace and its records.',
+  path: '/delete-namespace',
+  writes: true,
+  errors: [404],
+  request: {},
+  reply: successReply,
+  handle: async (index, { namespace }, { signal }) => {
+    await index.namespaces.delete(namespace, signal);
+    return SUCCESS;
+  },
+});
+
+const removeDefault = indexRoute({
+  operationId: 'vector.deleteDefaultNamespace',
+  summary: 'Refused: the default namespace cannot be deleted.',
+  path: '/delete-namespace',
+  writes: true,
+  request: {},
+  reply: successReply,
+  handle: async (index, _input, { signal }) => {
+    await index.namespaces.delete('', signal);
+    return SUCCESS;
+  },
+});
+
+const rename = indexRoute({
+  operationId: 'vector.renameNamespace',
+  summary: 'Gives a namespace another name.',
+  path: '/rename-namespace',
+  writes: true,
+  errors: [404, 409],
+  request: { body: renameBody },
+  reply: renameReply,
+  handle: async (index, { body }, { signal }) => {
+    await index.namespaces.rename(body, signal);
+    return { result: { renamed: true } };
+  },
+});
+
+export const namespaceRoutes = [list, remove, removeDefault, rename];

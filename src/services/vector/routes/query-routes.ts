@@ -1,0 +1,99 @@
+import type { JsonText } from '../../../http/route.js';
+import {
+  endBody,
+  queryBody,
+  queryDataBody,
+  resumableBody,
+  resumableDataBody,
+  resumeBody,
+} from '../schemas/queries.js';
+import { entriesReply, queryReply, resumableReply, successReply } from '../schemas/replies.js';
+import type { Hit } from '../search/searcher.js';
+import { bothRoutes, indexRoute, resultText, SUCCESS } from './route-kit.js';
+
+/** A single query is answered by a flat list also when it stands in an array. */
+function listsText(lists: readonly string[]): JsonText {
+  return resultText(lists.length === 1 ? (lists[0] as string) : `[${lists.join(',')}]`);
+}
+
+function hitsText(hits: readonly Hit[]): string {
+  return `[${hits.map(({ text }) => text).join(',')}]`;
+}
+
+const query = bothRoutes({
+  operationId: 'vector.query',
+  summary: 'The records nearest to a vector, best score first; or several such lists.',
+  path: '/query',
+  request: { body: queryBody },
+  reply: queryReply,
+  handle: async (index, { namespace, body }, { signal }) =>
+    listsText(await index.query(namespace, body, signal)),
+});
+
+const queryData = bothRoutes({
+  operationId: 'vector.queryData',
+  summary: 'The records nearest to a text, by the vectors that the embedder makes of it.',
+  path: '/query-data',
+  request: { body: queryDataBody },
+  reply: queryReply,
+  handle: async (index, { namespace, body }, { signal }) =>
+    listsText(await index.query(namespace, await index.embedQueries(body, signal), signal)),
+});
+
+const resumableQuery = bothRoutes({
+  operationId: 'vector.resumableQuery',
+  summary: 'Begins a query that can be continued.',
+  path: '/resumable-query',
+  errors: [429],
+  request: { body: resumableBody },
+  reply: resumableReply,
+  handle: async (index, { namespace, body: { maxIdle, ...body } }, { signal }) => {
+    const { uuid, hits } = await index.resumable.start(namespace, body, maxIdle, signal);
+    return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
+  },
+});
+
+const resumableQueryData = bothRoutes({
+  operationId: 'vector.resumableQueryData',
+  summary: 'Begins a query by text that can be continued.',
+  path: '/resumable-query-data',
+  errors: [429],
+  request: { body: resumableDataBody },
+  reply: resumableReply,
+  handle: async (index, { namespace, body: { maxIdle, ...body } }, { signal }) => {
+    const [embedded] = await index.embedQueries([body], signal);
+    const { uuid, hits } = await index.resumable.start(
+      namespace,
+      embedded as NonNullable<typeof embedded>,
+      maxIdle,
+      signal,
+    );
+    return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
+  },
+});
+
+const resume = indexRoute({
+  operationId: 'vector.resumableQueryNext',
+  summary: 'Further records of a resumable query, none of which was there before.',
+  path: '/resumable-query-next',
+  errors: [404],
+  request: { body: resumeBody },
+  reply: entriesReply,
+  handle: async (index, { body }, { signal }) =>
+    resultText(hitsText(await index.resumable.next(body.uuid, body.additionalK, signal))),
+});
+
+const end = indexRoute({
+  operationId: 'vector.resumableQueryEnd',
+  summary: 'Ends a resumable query.',
+  path: '/resumable-query-end',
+  errors: [404],
+  request: { body: endBody },
+  reply: successReply,
+  handle: async (index, { body }, { signal }) => {
+    await index.resumable.end(body.uuid, signal);
+    return SUCCESS;
+  },
+});
+
+export const queryRoutes = [...query, ...queryData, ...resumableQuery, ...resumableQueryData, resume, end];

@@ -1,0 +1,50 @@
+import { Pieces } from '../../../http/flow.js';
+import { isNdjson, NDJSON } from '../records/ndjson.js';
+import { fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
+import { fetchReply, infoReply, randomReply, rangeReply } from '../schemas/replies.js';
+import { bothRoutes, indexRoute, resultText } from './route-kit.js';
+
+const fetch = bothRoutes({
+  operationId: 'vector.fetch',
+  summary:
+    'Records by id, in the order asked for with null where there is none, or by the beginning of their id.',
+  path: '/fetch',
+  request: { body: fetchBody },
+  reply: fetchReply,
+  handle: async (index, { namespace, body }, { signal }) =>
+    resultText(await index.reader.fetch(namespace, body, signal)),
+});
+
+const range = bothRoutes({
+  operationId: 'vector.range',
+  summary:
+    'A page of records in the order of their insertion, or with Accept: application/x-ndjson all of them, a line each.',
+  path: '/range',
+  request: { body: rangeBody, headers: rangeHeaders },
+  reply: rangeReply,
+  handle: async (index, { namespace, body, headers }, { signal }) =>
+    isNdjson(headers.accept)
+      ? new Pieces(NDJSON, index.reader.lines(namespace, body, signal))
+      : resultText(await index.reader.range(namespace, body, signal)),
+});
+
+const random = bothRoutes({
+  operationId: 'vector.random',
+  summary: 'One record, each as likely as the others; null when there is none.',
+  path: '/random',
+  request: {},
+  reply: randomReply,
+  handle: async (index, { namespace }, { signal }) =>
+    resultText(await index.reader.random(namespace, signal)),
+});
+
+const info = indexRoute({
+  operationId: 'vector.info',
+  summary: 'Counts, size, kind, dimension and similarity function of the index.',
+  path: '/info',
+  request: {},
+  reply: infoReply,
+  handle: async (index, _input, { signal }) => ({ result: await index.reader.info(signal) }),
+});
+
+export const readRoutes = [...fetch, ...range, ...random, info];

@@ -1,0 +1,139 @@
+import type { z } from 'zod';
+import { HttpError } from '../../../http/errors.js';
+import type { BodyFlow, Pieces } from '../../../http/flow.js';
+import { type JsonRoute, JsonText, jsonRoute, type Method, type RouteContext } from '../../../http/route.js';
+import type { PreparedIndex } from '../prepared-index.js';
+import { namespaceParams } from '../schemas/names.js';
+import type { VectorIndex } from '../vector-index.js';
+
+/** What the handlers work with: their index. */
+export interface VectorDeps {
+  readonly index: PreparedIndex;
+}
+
+/** Clients differ in the method that they send (the npm SDK posts everything, others read by GET): the path decides. */
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
+export const SUCCESS = new JsonText('{"result":"Success"}');
+
+export function resultText(json: string): JsonText {
+  return new JsonText(`{"result":${json}}`);
+}
+
+interface Schemas {
+  body?: z.ZodType;
+  query?: z.ZodType;
+  headers?: z.ZodType;
+}
+
+type Part<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+interface Input<S extends Schemas> {
+  readonly body: Part<S['body']>;
+  readonly query: Part<S['query']>;
+  readonly headers: Part<S['headers']>;
+  /** Empty for the default namespace. */
+  readonly namespace: string;
+}
+
+interface Definition<S extends Schemas, R extends z.ZodType> {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly path: string;
+  /** It changes data, which a read-only token may not. */
+  readonly writes?: boolean;
+  readonly request: S;
+  readonly reply: R;
+  readonly parseBody?: (body: Buffer) => unknown;
+  /** Statuses beside 400, 403 and 422, for the documentation. */
+  readonly errors?: readonly number[];
+  readonly handle: (
+    index: VectorIndex,
+    input: Input<S>,
+    context: RouteContext,
+  ) => Promise<z.input<R> | JsonText | Pieces>;
+  readonly flow?: {
+    readonly takes: BodyFlow<VectorDeps>['takes'];
+    readonly handle: (
+      index: VectorIndex,
+      input: { readonly namespace: string; readonly body: AsyncIterable<Buffer> },
+      context: RouteContext,
+    ) => Promise<z.input<R> | JsonText>;
+  };
+}
+
+const route = jsonRoute<VectorDeps>();
+
+interface Given {
+  readonly params?: { readonly namespace: string } | undefined;
+}
+
+function namespaceOf(input: unknown): string {
+  return (input as Given).params?.namespace ?? '';
+}
+
+/** A route of the index as a whole. */
+export function indexRoute<S extends Schemas, R extends z.ZodType>(
+  definition: Definition<S, R>,
+): JsonRoute<VectorDeps> {
+  return routeOf(definition, definition.path, definition.request);
+}
+
+/** A route of a namespace. */
+export function namespaceRoute<S extends Schemas, R extends z.ZodType>(
+  definition: Definition<S, R>,
+): JsonRoute<VectorDeps> {
+  const path = `${definition.path}/*namespace`;
+  return routeOf(definition, path, { params: namespaceParams, ...definition.request });
+}
+
+/** The same for the default namespace and for the one that follows in the path. */
+export function bothRoutes<S extends Schemas, R extends z.ZodType>(
+  definition: Definition<S, R>,
+): JsonRoute<VectorDeps>[] {
+  return [
+    indexRoute(definition),
+    namespaceRoute({
+      ...definition,
+      operationId: `${definition.operationId}InNamespace`,
+      summary: `${definition.summary.replace(/\.$/, '')}, in a namespace.`,
+    }),
+  ];
+}
+
+function routeOf<S extends Schemas, R extends z.ZodType>(
+  definition: Definition<S, R>,
+  path: string,
+  request: S & { params?: z.ZodType },
+): JsonRoute<VectorDeps> {
+  const { operationId, summary, reply, writes = false, parseBody, errors = [], handle, flow } = definition;
+  const enter = async ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> => {
+    if (writes && principal.access === 'read') throw new HttpError('forbidden', 'This token may only read.');
+    return index.ready();
+  };
+  return route({
+    methods: METHODS,
+    operationId,
+    summary,
+    path,
+    request,
+    reply,
+    errors: [400, 403, 422, ...errors],
+    ...(parseBody === undefined ? {} : { parseBody }),
+    ...(flow === undefined
+      ? {}
+      : {
+          bodyFlow: {
+            takes: flow.takes,
+            handle: async (input, context, deps) =>
+              flow.handle(await enter(deps, context), { ...input, namespace: namespaceOf(input) }, context),
+          },
+        }),
+    handle: async (input, context, deps) =>
+      handle(
+        await enter(deps, context),
+        { ...(input as unknown as Input<S>), namespace: namespaceOf(input) },
+        context,
+      ),
+  });
+}

@@ -1,0 +1,96 @@
+import { parseJson } from '../../../http/body.js';
+import { HttpError } from '../../../http/errors.js';
+import { importRecords } from '../records/import-records.js';
+import { isNdjson } from '../records/ndjson.js';
+import { deleteBody, resetQuery } from '../schemas/reads.js';
+import { updateBody, upsertBody, upsertDataBody } from '../schemas/records.js';
+import { deleteReply, successReply, updateReply } from '../schemas/replies.js';
+import { bothRoutes, SUCCESS } from './route-kit.js';
+
+const upsert = bothRoutes({
+  operationId: 'vector.upsert',
+  summary:
+    'Stores one vector or an array of them, or a stream of any length (application/x-ndjson); those that exist are replaced.',
+  path: '/upsert',
+  writes: true,
+  request: { body: upsertBody },
+  reply: successReply,
+  handle: async (index, { namespace, body }, { signal }) => {
+    await index.writer.upsert(namespace, body, signal);
+    return SUCCESS;
+  },
+  flow: {
+    takes: (headers) => isNdjson(headers['content-type']),
+    handle: async (index, { namespace, body }, { signal }) => {
+      await importRecords(index.writer, namespace, body, index.limits, signal);
+      return SUCCESS;
+    },
+  },
+});
+
+const upsertData = bothRoutes({
+  operationId: 'vector.upsertData',
+  summary: 'Stores texts with the vectors that the embedder makes of them.',
+  path: '/upsert-data',
+  writes: true,
+  request: { body: upsertDataBody },
+  reply: successReply,
+  handle: async (index, { namespace, body }, { signal }) => {
+    await index.upsertTexts(namespace, body, signal);
+    return SUCCESS;
+  },
+});
+
+const update = bothRoutes({
+  operationId: 'vector.update',
+  summary: 'Changes parts of one record.',
+  path: '/update',
+  writes: true,
+  request: { body: updateBody },
+  reply: updateReply,
+  handle: async (index, { namespace, body }, { signal }) => ({
+    result: { updated: Number(await index.update(namespace, body, signal)) },
+  }),
+});
+
+const remove = bothRoutes({
+  operationId: 'vector.delete',
+  summary: 'Deletes records by id, by the beginning of their id or by their metadata.',
+  path: '/delete',
+  writes: true,
+  request: { body: deleteBody },
+  reply: deleteReply,
+  parseBody: jsonOrId,
+  handle: async (index, { namespace, body }, { signal }) => ({
+    result: { deleted: await index.writer.delete(namespace, body, signal) },
+  }),
+});
+
+const reset = bothRoutes({
+  operationId: 'vector.reset',
+  summary: 'Deletes every record of a namespace, or of all of them.',
+  path: '/reset',
+  writes: true,
+  request: { query: resetQuery },
+  reply: successReply,
+  handle: async (index, { namespace, query }, { signal }) => {
+    if (query.all && namespace !== '')
+      throw new HttpError('invalid_request', 'A namespace and "all" exclude each other.');
+    await index.namespaces.reset(query.all ? undefined : namespace, signal);
+    return SUCCESS;
+  },
+});
+
+export const writeRoutes = [...upsert, ...upsertData, ...update, ...remove, ...reset];
+
+/** A client in Go deletes one record by sending its bare id. */
+function jsonOrId(body: Buffer): unknown {
+  try {
+    return parseJson(body);
+  } catch (error) {
+    // what was meant as JSON is no id: deleting nothing would hide the mistake
+    const text = body.toString('utf8').trim();
+    if (/^[[{"]/.test(text)) throw error;
+    return text;
+  }
+}

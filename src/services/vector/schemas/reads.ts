@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { id, includeFlags, namespaceName, prefix } from './names.js';
+import { filter } from './queries.js';
+
+const ids = z
+  .array(id, 'expected an array of ids')
+  .nullish()
+  .transform((value) => value ?? undefined);
+
+export const fetchBody = z
+  .preprocess(
+    (body) => (Array.isArray(body) ? { ids: body } : body),
+    z.strictObject({ ids, prefix, ...includeFlags }),
+  )
+  .refine((body) => body.ids === undefined || body.prefix === undefined, {
+    error: 'Only one of ids or prefix must be provided.',
+  })
+  .refine((body) => body.ids !== undefined || body.prefix !== undefined, {
+    error: 'One of ids or prefix must be provided.',
+  });
+
+export type FetchBody = z.output<typeof fetchBody>;
+
+/** Number of a namespace's record; at most what Postgres' bigint holds with certainty. */
+const cursor = z
+  .union([z.string(), z.number()], { error: 'expected a cursor' })
+  .nullish()
+  .transform((value) => (value === '' ? '0' : String(value ?? '0')))
+  .refine((text) => /^\d{1,18}$/.test(text), 'expected 0 or the nextCursor of an earlier reply')
+  .describe('0 for the beginning, later the nextCursor of the reply before.');
+
+const limit = z.int().min(1);
+
+export const rangeBody = z.strictObject({
+  cursor,
+  limit: limit.nullish().describe('Most records of this page, or of the whole stream, which needs no limit.'),
+  prefix,
+  ...includeFlags,
+});
+
+export type RangeBody = z.output<typeof rangeBody>;
+
+export const rangeHeaders = z.object({
+  accept: z.string().optional().describe('application/x-ndjson: the records to the end, a line each.'),
+});
+
+const selection = z.strictObject({
+  ids: z
+    .preprocess((value) => (typeof value === 'string' || typeof value === 'number' ? [value] : value), ids)
+    .describe('Ids to delete; one alone may stand without the array.'),
+  prefix,
+  filter,
+});
+
+export const ONE_SELECTION = 'Only and only one of the ids, prefix, or filter must be provided.';
+
+/** Several clients send an array, one sends an id alone. */
+export const deleteBody = z
+  .preprocess((body) => {
+    const isId = typeof body === 'string' || typeof body === 'number';
+    return isId || Array.isArray(body) ? { ids: body } : (body ?? {});
+  }, selection)
+  .refine((body) => [body.ids, body.prefix, body.filter].filter((part) => part !== undefined).length === 1, {
+    error: ONE_SELECTION,
+  });
+
+export type DeleteBody = z.output<typeof deleteBody>;
+
+/** `reset?all`: the key without a value. */
+export const resetQuery = z.object({
+  all: z
+    .string()
+    .optional()
+    .transform((text) => text !== undefined && text !== 'false')
+    .describe('Empties every namespace.'),
+});
+
+export const renameBody = z.strictObject({
+  namespace: namespaceName,
+  newNamespace: namespaceName,
+  deleteExisting: z
+    .boolean()
+    .nullish()
+    .transform((value) => value === true)
+    .describe('Whether a namespace that has the new name is deleted first.'),
+});
+
+export type RenameBody = z.output<typeof renameBody>;

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { id, isStorable, oneOrMany, storable } from './names.js';
+
+/** Its components are checked where they are packed: that pass over millions of numbers is made once. */
+export const components = z.custom<readonly unknown[]>(Array.isArray, 'expected an array of numbers').meta({
+  type: 'array',
+  items: { type: 'number' },
+  description: 'As many components as the index has dimensions.',
+});
+
+const list = (description: string, type: 'integer' | 'number') =>
+  z
+    .custom<readonly unknown[]>(Array.isArray, 'expected an array of numbers')
+    .meta({ type: 'array', items: { type }, description });
+
+/** Checked where it is packed, as the components are. */
+export const sparseVector = z.strictObject({
+  indices: list('Signed 32-bit integers.', 'integer'),
+  values: list('As many numbers as indices.', 'number'),
+});
+
+export type SparseInput = z.output<typeof sparseVector>;
+
+export type Metadata = Readonly<Record<string, unknown>>;
+
+const metadata = z
+  .custom<Metadata>(
+    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'expected an object',
+  )
+  .meta({ type: 'object', description: 'Free JSON object.' });
+
+const data = z.string('expected text').refine(isStorable, storable);
+
+/** A record as it is sent; which parts it must have depends on the index. */
+export const vectorRecord = z.strictObject({
+  id,
+  vector: components.nullish(),
+  sparseVector: sparseVector.nullish(),
+  metadata: metadata.nullish(),
+  data: data.nullish(),
+});
+
+export type VectorRecord = z.output<typeof vectorRecord>;
+
+export const upsertBody = oneOrMany(vectorRecord);
+
+/** A record whose vectors come from its data. */
+export const textRecord = z.strictObject({ id, data, metadata: metadata.nullish() });
+
+export type TextRecord = z.output<typeof textRecord>;
+
+export const upsertDataBody = oneOrMany(textRecord);
+
+export const updateBody = z.strictObject({
+  id,
+  vector: components.nullish(),
+  sparseVector: sparseVector.nullish(),
+  metadata: metadata.nullish(),
+  data: data.nullish(),
+  metadataUpdateMode: z
+    .enum(['OVERWRITE', 'PATCH'])
+    .nullish()
+    .transform((mode) => mode ?? 'OVERWRITE')
+    .describe('PATCH merges as RFC 7396 says; OVERWRITE, the default, replaces.'),
+});
+
+export type UpdateBody = z.output<typeof updateBody>;

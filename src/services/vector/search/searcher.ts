@@ -1,0 +1,144 @@
+import type { Queryable } from '../../../lib/postgres.js';
+import { EF_SEARCH, MAX_EF_SEARCH } from '../client.js';
+import { translated } from '../errors.js';
+import type { IndexParts } from '../index-parts.js';
+import { recordText } from '../records/record-text.js';
+import { denseSearch } from '../statements/dense-search.js';
+import { type Included, includedKey, NOTHING_INCLUDED, type RecordRow } from '../statements/index-shape.js';
+import { rowsText } from '../statements/read-statements.js';
+import { sparseSearch } from '../statements/sparse-search.js';
+import { float32Text, fuse } from './fusion.js';
+import { GraphHints } from './graph-hints.js';
+import type { PreparedQuery } from './prepared-query.js';
+
+/** One entry of a result. */
+export interface Hit {
+  readonly row: string;
+  /** The entry as JSON. */
+  readonly text: string;
+}
+
+/** Rows that a search skips, and how many it wants of the others. */
+export interface Wanted {
+  readonly topK: number;
+  readonly without: readonly string[];
+}
+
+type ScoredRow = RecordRow & { readonly score: string };
+type DenseRow = ScoredRow & { readonly exact: boolean; readonly graph: number | null };
+
+/** What passes a filter is thinly spread in the graph: a wider search meets more of it in one go. */
+const FILTERED_EF = 200;
+
+/** Finds the nearest records. */
+export class Searcher {
+  private readonly hints = new GraphHints();
+
+  constructor(private readonly parts: IndexParts) {}
+
+  /** The nearest records, best score first. @param connection where it runs: the pool, or a transaction */
+  async search(
+    connection: Queryable,
+    namespace: string,
+    query: PreparedQuery,
+    wanted: Wanted = { topK: query.topK, without: [] },
+  ): Promise<Hit[]> {
+    return translated(async () => {
+      const { vector, terms } = query;
+      if (vector !== undefined && terms !== undefined)
+        return this.hybrid(connection, namespace, { ...query, vector, terms }, wanted);
+      const rows =
+        vector === undefined
+          ? await this.sparse(connection, namespace, query, wanted, query.included)
+          : await this.dense(connection, namespace, query, wanted, query.included);
+      return rows.map((row) => ({ row: row.row, text: recordText(row, row.score) }));
+    });
+  }
+
+  private async dense(
+    connection: Queryable,
+    namespace: string,
+    query: PreparedQuery,
+    { topK, without }: Wanted,
+    included: Included,
+  ): Promise<readonly ScoredRow[]> {
+    const { shape, cache } = this.parts;
+    const search = {
+      vector: query.vector as Buffer,
+      namespace,
+      topK,
+      included,
+      filter: query.filter,
+      without,
+    };
+    const run = async (graph: Parameters<typeof denseSearch>[3]) => {
+      const { text, values, name } = denseSearch(shape, cache, search, graph);
+      return (await connection.query<DenseRow>(text, values, name)).rows;
+    };
+    const namespaceId = query.exact ? undefined : this.hints.get(namespace);
+    if (namespaceId !== undefined) {
+      const rows = await run({ namespaceId, ef: efOf(query, topK + without.length) });
+      this.hints.learn(namespace, rows[0]?.graph);
+      // HNSW may give up before it has found enough; topK is filled wherever the namespace can
+      if (rows.length >= topK || rows[0]?.exact === true) return rows;
+    }
+    const rows = await run(undefined);
+    this.hints.learn(namespace, rows[0]?.graph);
+    return rows;
+  }
+
+  private async sparse(
+    connection: Queryable,
+    namespace: string,
+    query: PreparedQuery,
+    { topK, without }: Wanted,
+    included: Included,
+  ): Promise<readonly ScoredRow[]> {
+    const { terms, idf, filter } = query;
+    if (terms === undefined || terms.size === 0) return [];
+    const search = { terms, idf, namespace, topK, included, filter, without };
+    const { text, values } = sparseSearch(this.parts.shape, search);
+    return (await connection.query<ScoredRow>(text, values)).rows;
+  }
+
+  private async hybrid(
+    connection: Queryable,
+    namespace: string,
+    query: PreparedQuery,
+    { topK, without }: Wanted,
+  ): Promise<Hit[]> {
+    const wanted = { topK: query.candidates, without };
+    const dense = await this.dense(connection, namespace, query, wanted, NOTHING_INCLUDED);
+    const sparse = await this.sparse(connection, namespace, query, wanted, NOTHING_INCLUDED);
+    const best = fuse(dense.map(ranked), sparse.map(ranked), query.fusion).slice(0, topK);
+    const rows = await this.records(connection, namespace, best, query.included);
+    // one that was deleted meanwhile is left out
+    return best.flatMap(({ row, score }) => {
+      const record = rows.get(row);
+      return record === undefined ? [] : [{ row, text: recordText(record, float32Text(score)) }];
+    });
+  }
+
+  private async records(
+    connection: Queryable,
+    namespace: string,
+    hits: readonly { readonly row: string }[],
+    included: Included,
+  ): Promise<Map<string, RecordRow>> {
+    const { shape, cache } = this.parts;
+    const { text, name } = cache.get(`rows ${includedKey(included)}`, () => rowsText(shape, included));
+    const found = await connection.query<RecordRow>(text, [namespace, hits.map(({ row }) => row)], name);
+    return new Map(found.rows.map((row) => [row.row, row]));
+  }
+}
+
+function ranked({ row, score }: ScoredRow): { row: string; score: number } {
+  return { row, score: Number(score) };
+}
+
+/** @param reach how many records the search has to get past. @returns undefined where the connection's own value does */
+function efOf({ ef, filter }: PreparedQuery, reach: number): number | undefined {
+  const wanted = ef ?? Math.max(2 * reach, filter === undefined ? EF_SEARCH : FILTERED_EF);
+  const chosen = Math.min(wanted, MAX_EF_SEARCH);
+  return chosen === EF_SEARCH ? undefined : chosen;
+}

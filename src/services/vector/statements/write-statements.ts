@@ -1,0 +1,108 @@
+import type { IndexShape } from './index-shape.js';
+
+/** Parameters of an upsert after `$1` namespace id and `$2` its next row, in this order. */
+function incomingColumns({ dense, sparse }: IndexShape): { name: string; type: string }[] {
+  return [
+    { name: 'id', type: 'text[]' },
+    { name: 'metadata', type: 'jsonb[]' },
+    { name: 'data', type: 'text[]' },
+    ...(dense === undefined ? [] : [{ name: 'vec', type: 'vector[]' }]),
+    // as text, because Postgres takes apart arrays of arrays only when all are of one length
+    ...(sparse
+      ? [
+          { name: 'sparse_indices', type: 'text[]' },
+          { name: 'sparse_values', type: 'text[]' },
+        ]
+      : []),
+  ];
+}
+
+/**
+ * A replaced record keeps its row; new ones are numbered from the namespace's next row without gaps, in the order of
+ * the request. Counters and records change in one statement, under the lock taken before. Returns `record_count`.
+ */
+export function upsertText(shape: IndexShape): string {
+  const { records, namespaces, dense, sparse } = shape;
+  const incoming = incomingColumns(shape);
+  const names = incoming.map(({ name }) => name).join(', ');
+  const parameters = incoming.map(({ type }, i) => `$${i + 3}::${type}`).join(', ');
+  const written = [
+    ...(dense === undefined ? [] : [{ column: 'vec', value: dense.stored('vec') }]),
+    { column: 'metadata', value: "coalesce(metadata, '{}')" },
+    { column: 'has_metadata', value: 'metadata is not null' },
+    { column: 'data', value: 'data' },
+    ...(sparse
+      ? [
+          { column: 'sparse_indices', value: 'sparse_indices::int[]' },
+          { column: 'sparse_values', value: 'sparse_values::real[]' },
+        ]
+      : []),
+  ];
+  return `with incoming as (
+  select u.*, old.row as kept
+  from unnest(${parameters}) with ordinality as u (${names}, place)
+  left join ${records} old on old.namespace_id = $1::int and old.id = u.id
+), written as (
+  insert into ${records} (namespace_id, row, id, ${written.map(({ column }) => column).join(', ')})
+  select $1::int,
+    coalesce(kept, $2::bigint - 1 + row_number() over (partition by kept is null order by place)),
+    id, ${written.map(({ value }) => value).join(', ')}
+  from incoming order by place
+  on conflict (namespace_id, id) do update set
+    ${written.map(({ column }) => `${column} = excluded.${column}`).join(', ')}
+  returning row >= $2::bigint as is_new
+), added as (
+  select count(*) filter (where is_new) as n from written
+)
+update ${namespaces} set next_row = next_row + added.n, record_count = record_count + added.n
+from added where id = $1::int and added.n > 0 returning record_count`;
+}
+
+/** $1 namespace id, $2 ids whose postings go. */
+export function dropPostingsText({ records, postings }: IndexShape): string {
+  return `delete from ${postings} p
+using (select r.row, unnest(r.sparse_indices) as dim from ${records} r where r.namespace_id = $1::int and r.id = any($2::text[])) old
+where p.namespace_id = $1::int and p.dim = old.dim and p.row = old.row`;
+}
+
+/** $1 namespace id, $2 ids, $3 place of each posting's record in $2 (from 1), $4 its index, $5 its value. */
+export function addPostingsText({ records, postings }: IndexShape): string {
+  return `insert into ${postings} (namespace_id, dim, row, value)
+select $1::int, p.dim, r.row, p.value
+from unnest($3::int[], $4::int[], $5::real[]) as p (place, dim, value)
+join unnest($2::text[]) with ordinality as u (id, place) on u.place = p.place
+join ${records} r on r.namespace_id = $1::int and r.id = u.id`;
+}
+
+/** $1 namespace id, $2 id */
+export function metadataText({ records }: IndexShape): string {
+  return `select metadata::text as metadata from ${records} where namespace_id = $1::int and id = $2::text`;
+}
+
+/** What an update may set. */
+export type UpdatedPart = 'vector' | 'sparse' | 'metadata' | 'data';
+
+/** $1 namespace id, $2 id, then the values of `parts` in their order; a sparse part has two. */
+export function updateText({ records, dense }: IndexShape, parts: readonly UpdatedPart[]): string {
+  let next = 3;
+  const sets: Readonly<Record<UpdatedPart, () => string>> = {
+    vector: () => `vec = ${dense?.stored(`$${next++}::vector`)}`,
+    sparse: () => `sparse_indices = $${next++}::int[], sparse_values = $${next++}::real[]`,
+    metadata: () => `metadata = $${next++}::jsonb, has_metadata = true`,
+    data: () => `data = $${next++}::text`,
+  };
+  return `update ${records} set ${parts.map((part) => sets[part]()).join(', ')} where namespace_id = $1::int and id = $2::text`;
+}
+
+/** `condition` may use $2. $1 namespace id. Returns `deleted`. */
+export function deleteText({ records, postings, namespaces, sparse }: IndexShape, condition: string): string {
+  const unposted = `, unposted as (
+  delete from ${postings} p using (select row, unnest(sparse_indices) as dim from gone) old
+  where p.namespace_id = $1::int and p.dim = old.dim and p.row = old.row
+)`;
+  return `with gone as (
+  delete from ${records} where namespace_id = $1::int and ${condition} returning row${sparse ? ', sparse_indices' : ''}
+)${sparse ? unposted : ''}
+update ${namespaces} set record_count = record_count - counted.n
+from (select count(*) as n from gone) counted where id = $1::int returning counted.n as deleted`;
+}

@@ -1,0 +1,171 @@
+import { backoffDelay, DEFAULT_BACKOFF } from '../../../lib/backoff.js';
+import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
+import type { Logger } from '../../../lib/logger.js';
+import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { IndexSettings } from '../settings.js';
+import { EXACT_RECORDS } from '../statements/dense-search.js';
+import type { IndexTables } from './index-tables.js';
+
+export interface HnswBuilderOptions {
+  readonly database: Database;
+  readonly tables: IndexTables;
+  readonly settings: IndexSettings;
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+}
+
+/** Another gateway is building: look again after so many ms. */
+const BUSY_MS = 2_000;
+
+/** pgvector 0.8.0 and 0.8.1 overflow a buffer in parallel builds (its changelog, 0.8.2). */
+const PARALLEL_SINCE = 2;
+
+/**
+ * Gives each large namespace an HNSW index of its own (a partial one), in the background and without blocking writes, and
+ * removes those that nothing needs any more. One graph for all namespaces would find less in each of them the more there
+ * are of the others. What is to be done is read from the database each time, so a crash or several gateways do no harm.
+ */
+export class HnswBuilder {
+  private readonly stopped = new AbortController();
+  private wanted = false;
+  private running: Promise<void> | undefined;
+  private wake: (() => void) | undefined;
+
+  constructor(private readonly options: HnswBuilderOptions) {
+    options.lifecycle.onStop(`hnsw builder ${options.settings.name}`, async () => {
+      this.stopped.abort();
+      this.wake?.();
+      await this.running;
+    });
+  }
+
+  /** Something may have to be built or removed. */
+  kick(): void {
+    this.wanted = true;
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
+      // asked for between the last look and here
+      if (this.wanted && !this.stopped.signal.aborted) this.kick();
+    });
+  }
+
+  private async run(): Promise<void> {
+    for (let failures = 0; this.wanted && !this.stopped.signal.aborted; ) {
+      this.wanted = false;
+      let pause = 0;
+      try {
+        const done = await this.options.database.aside(
+          (connection) => this.reconcile(connection),
+          this.stopped.signal,
+        );
+        failures = 0;
+        if (!done) pause = BUSY_MS;
+      } catch (err) {
+        if (this.stopped.signal.aborted) return;
+        pause = backoffDelay(failures++, DEFAULT_BACKOFF);
+        this.options.log.warn({ err, index: this.options.settings.name }, 'hnsw: not built, trying again');
+      }
+      if (pause > 0) {
+        this.wanted = true;
+        await this.sleep(pause);
+      }
+    }
+  }
+
+  private sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** @returns false when another gateway is at it */
+  private async reconcile(connection: Queryable): Promise<boolean> {
+    const { shape } = this.options.tables;
+    // tried, not waited for: a session that waits holds a snapshot, and a concurrent build waits for all of those
+    const lock = await connection.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
+      [`portico hnsw ${shape.records}`],
+    );
+    if (lock.rows[0]?.locked !== true) return false;
+    const existing = await this.existing(connection);
+    const spaces = await connection.query<{ id: number; large: boolean; hnsw: boolean }>(
+      `select id, record_count > ${EXACT_RECORDS} as large, hnsw from ${shape.namespaces} where index_id = ${shape.indexId}`,
+    );
+    const { enabled } = this.options.settings.hnsw;
+    const kept = new Set<string>();
+    for (const { id, large, hnsw } of spaces.rows) {
+      const name = this.nameOf(id);
+      const isThere = existing.get(name) === true;
+      const use = enabled && (large || isThere);
+      if (use) kept.add(name);
+      if (use && !isThere) await this.build(connection, id, name, existing.has(name));
+      if (use !== hnsw)
+        await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
+    }
+    for (const name of existing.keys()) if (!kept.has(name)) await this.drop(connection, name);
+    return true;
+  }
+
+  /** HNSW indexes of the table: whether each is whole. One that is not was left by a build that broke off. */
+  private async existing(connection: Queryable): Promise<Map<string, boolean>> {
+    const { rows } = await connection.query<{ name: string; whole: boolean }>(
+      `select c.relname as name, i.indisvalid as whole from pg_index i
+       join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+       where i.indrelid = $1::regclass and a.amname = 'hnsw'`,
+      [this.options.tables.shape.records],
+    );
+    return new Map(rows.map(({ name, whole }) => [name, whole]));
+  }
+
+  /** Names its parameters, so that other ones in the configuration lead to a new index, and then the old one goes. */
+  private nameOf(namespaceId: number): string {
+    const { m, efConstruction } = this.options.settings.hnsw;
+    return `hnsw_${this.options.tables.shape.indexId}_ns${namespaceId}_m${m}_ef${efConstruction}`;
+  }
+
+  private async build(
+    connection: Queryable,
+    namespaceId: number,
+    name: string,
+    remains: boolean,
+  ): Promise<void> {
+    const { tables, settings, log } = this.options;
+    const { m, efConstruction, buildMemory } = settings.hnsw;
+    const { records, dense } = tables.shape;
+    if (dense === undefined) return;
+    if (buildMemory !== null)
+      await connection.query(`set maintenance_work_mem = '${Math.floor(buildMemory / 1024)}kB'`);
+    const text = `create index concurrently "${name}" on ${records} using hnsw (${dense.indexed('vec')})
+      with (m = ${m}, ef_construction = ${efConstruction}) where namespace_id = ${namespaceId}`;
+    if (remains) await this.drop(connection, name);
+    const startedAt = performance.now();
+    try {
+      if (!mayBuildInParallel(tables.pgvectorVersion))
+        await connection.query('set max_parallel_maintenance_workers = 0');
+      await connection.query(text);
+    } catch (error) {
+      if (this.stopped.signal.aborted) throw error;
+      // workers share memory that a container may not have (64 MB by default in Docker)
+      log.warn({ err: error, name }, 'hnsw: the build failed, once more without parallel workers');
+      await this.drop(connection, name);
+      await connection.query('set max_parallel_maintenance_workers = 0');
+      await connection.query(text);
+    }
+    const seconds = Math.round((performance.now() - startedAt) / 1_000);
+    log.info({ index: settings.name, name, seconds }, 'hnsw: built');
+  }
+
+  private async drop(connection: Queryable, name: string): Promise<void> {
+    const schema = this.options.tables.shape.records.replace(/\.[^.]*$/, '');
+    await connection.query(`drop index concurrently if exists ${schema}."${name}"`);
+  }
+}
+
+function mayBuildInParallel(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  return major > 0 || minor > 8 || (minor === 8 && patch >= PARALLEL_SINCE);
+}
