@@ -53,7 +53,7 @@ function distributionScores(list: readonly Ranked[]): number[] {
 /** A float32 number in its shortest decimal form, as Postgres prints it. */
 export function float32Text(value: number): string {
   const rounded = f(value);
-  for (let digits = 6; digits < 9; digits++) {
+  for (let digits = 1; digits < 9; digits++) {
     const text = rounded.toPrecision(digits);
     if (f(Number(text)) === rounded) return String(Number(text));
   }

@@ -36,7 +36,8 @@ export function sparseSearch(shape: IndexShape, search: SparseSearch): BoundStat
     search.idf ? documentFrequency(postings) : ''
   }
 ), scored as materialized (
-  select p.row, sum(p.value::float8 * t.weight)::float4 as score
+  -- + 0 makes 0 of -0
+  select p.row, (sum(p.value::float8 * t.weight) + 0)::float4 as score
   from terms t join ${postings} p on p.namespace_id = (select id from space) and p.dim = t.dim group by p.row
 ), nearest as materialized (
   select s.row, s.score from scored s${joined}${where} order by s.score desc, s.row limit ${topK}
