@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { type BackendControl, backend } from '../support/backend.js';
 import { backendAddress } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
@@ -101,6 +102,142 @@ test('a statement that runs too long is cancelled in Postgres and answered 504; 
     await client.query('rollback');
   });
   expect((await call('/upsert/locked', { id: 2, vector })).status).toBe(200);
+});
+
+test('a request whose own deadline is shorter, and one whose client leaves, are cancelled in Postgres', async () => {
+  const gateway = await start({
+    index: { timeoutMs: 800 },
+    database: { statementTimeoutMs: 20_000, poolSize: 2 },
+  });
+  const call = caller(gateway);
+  await call('/upsert/held', { id: 1, vector });
+  const running = () =>
+    withPostgres(async (client) => {
+      const { rows } = await client.query(
+        "select 1 from pg_stat_activity where application_name = 'portico vector' and wait_event_type = 'Lock'",
+      );
+      return rows.length;
+    });
+  await withPostgres(async (client) => {
+    await client.query('begin');
+    await client.query(`select 1 from ${SCHEMA}.namespaces where name = 'held' for update`);
+    // one more than there are connections: the last one waits in the gateway
+    const late = await Promise.all([1, 2, 3].map((id) => call('/upsert/held', { id, vector })));
+    expect(late.map(({ status }) => status)).toEqual([504, 504, 504]);
+    await eventually(async () => expect(await running()).toBe(0), 2_000);
+    const controller = new AbortController();
+    const left = fetch(`${gateway.url}/vector/upsert/held`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKENS.vector}` },
+      body: JSON.stringify({ id: 9, vector }),
+      signal: controller.signal,
+    });
+    await eventually(async () => expect(await running()).toBe(1), 700);
+    controller.abort();
+    await expect(left).rejects.toThrow();
+    await eventually(async () => expect(await running()).toBe(0), 2_000);
+    await client.query('rollback');
+  });
+  expect((await call('/fetch/held', ['1', '2', '3', '9'])).result).toEqual([{ id: '1' }, null, null, null]);
+  expect((await call('/upsert/held', { id: 2, vector })).status).toBe(200);
+});
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ['type', { type: 'HYBRID' }, /existing index default has type DENSE, not HYBRID as the configuration says/],
+  ['storage', { storage: 'halfvec' }, /has storage vector, not halfvec/],
+  [
+    'everything',
+    { type: 'SPARSE' },
+    /has type DENSE, not SPARSE and dimension 3, not none and similarity COSINE, not none/,
+  ],
+])('an index of another %s is refused and left as it is', async (_name, change, reason) => {
+  await caller(await start())('/upsert/kept', { id: 1, vector });
+  await stopAll();
+  const refused = await caller(await start({ index: change }))('/info');
+  expect([refused.status, refused.error]).toEqual([503, expect.stringMatching(reason)]);
+  await stopAll();
+  expect((await caller(await start())('/fetch/kept', ['1'])).result).toEqual([{ id: '1' }]);
+});
+
+test('tables of the first version are brought to the present one and keep their records', async () => {
+  const schema = `${SCHEMA}_old`;
+  await dropSchema(schema);
+  await withPostgres(async (client) => {
+    await client.query(`create schema ${schema};
+      create table ${schema}.migrations (id int primary key, name text not null, at timestamptz not null default now());
+      insert into ${schema}.migrations values (1, 'indexes and namespaces');
+      create table ${schema}.indexes (id int generated always as identity primary key, name text collate "C" not null unique,
+        dimension int not null, similarity text not null, created_at timestamptz not null default now());
+      create table ${schema}.namespaces (id int generated always as identity primary key,
+        index_id int not null references ${schema}.indexes (id), name text collate "C" not null,
+        next_row bigint not null default 0, record_count bigint not null default 0, unique (index_id, name)) with (fillfactor = 50);
+      create table ${schema}.records_1 (namespace_id int not null, row bigint not null, id text collate "C" not null,
+        vec vector(3) not null, metadata jsonb not null default '{}', has_metadata boolean not null, data text,
+        primary key (namespace_id, id), unique (namespace_id, row));
+      create index on ${schema}.records_1 using hnsw (vec vector_cosine_ops);
+      insert into ${schema}.indexes (name, dimension, similarity) values ('default', 3, 'COSINE');
+      insert into ${schema}.namespaces (index_id, name, next_row, record_count) values (1, '', 2, 2);
+      insert into ${schema}.records_1 values (1, 0, 'a', '[1,2,3]', '{"x":1}', true, 'text'), (1, 1, 'b', '[3,2,1]', '{}', false, null);`);
+  });
+  try {
+    const started = await Promise.all([1, 2].map(() => start({ database: { schema } })));
+    for (const gateway of started) {
+      const { result } = await caller(gateway)('/query', {
+        vector,
+        filter: 'x = 1',
+        includeMetadata: true,
+        includeData: true,
+      });
+      expect(result).toEqual([{ id: 'a', score: 1, metadata: { x: 1 }, data: 'text' }]);
+    }
+    // the one graph of all namespaces gives way to one a namespace
+    await eventually(async () => {
+      const { rows } = await withPostgres((client) =>
+        client.query(
+          "select 1 from pg_class c join pg_am a on a.oid = c.relam where amname = 'hnsw' and relnamespace = $1::regnamespace",
+          [schema],
+        ),
+      );
+      expect(rows).toEqual([]);
+    });
+  } finally {
+    await stopAll();
+    await dropSchema(schema);
+  }
+});
+
+test('Postgres out of connections: 503, and served when there are some again', async () => {
+  const clients: pg.Client[] = [];
+  const open = async () => {
+    const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+    client.on('error', () => undefined);
+    await client.connect();
+    clients.push(client);
+  };
+  const gateway = await start();
+  const fill = async (): Promise<void> => {
+    // at most so many, whatever max_connections is
+    while (clients.length < 500) await open();
+  };
+  try {
+    // connections that others give back meanwhile are taken, too
+    await eventually(async () => {
+      await expect(fill()).rejects.toMatchObject({ code: '53300' });
+      const replies = await Promise.all(
+        Array.from({ length: 10 }, () => caller(gateway)('/query', { vector })),
+      );
+      const refused = replies.filter(({ status }) => status !== 200);
+      expect(refused.length).toBeGreaterThan(0);
+      for (const { status, headers } of refused)
+        expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    }, 10_000);
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+  }
+  await eventually(
+    async () => expect((await caller(gateway)('/query', { vector })).status).toBe(200),
+    20_000,
+  );
 });
 
 test('more requests than connections wait for their turn', async () => {
