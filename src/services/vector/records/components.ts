@@ -1,4 +1,8 @@
+import { endianness } from 'node:os';
 import { HttpError } from '../../../http/errors.js';
+import { type Components, LiftedVector } from './lifted-vector.js';
+
+const IS_LITTLE_ENDIAN = endianness() === 'LE';
 
 /** Largest finite float32. */
 const FLOAT32_MAX = 3.4028234663852886e38;
@@ -32,7 +36,7 @@ export function packedSize(dimension: number): number {
 export function packVector(
   target: Buffer,
   offset: number,
-  components: readonly unknown[],
+  components: Components,
   rules: ComponentRules,
   place: string,
 ): void {
@@ -44,23 +48,64 @@ export function packVector(
   }
   target.writeUInt16BE(rules.dimension, offset);
   target.writeUInt16BE(0, offset + 2);
+  const squaredLength =
+    components instanceof LiftedVector
+      ? packLifted(target, offset + 4, components, rules, place)
+      : packNumbers(target, offset + 4, components, rules, place);
+  checkLength(squaredLength, rules, place);
+}
+
+/** @returns the squared length */
+function packNumbers(
+  target: Buffer,
+  offset: number,
+  components: readonly unknown[],
+  rules: ComponentRules,
+  place: string,
+): number {
   const largest = rules.largestComponent ?? FLOAT32_MAX;
   const vanishing = rules.vanishingComponent ?? 0;
   let squaredLength = 0;
-  let at = offset + 4;
+  let at = offset;
   for (let i = 0; i < components.length; i++) {
     const value = components[i];
     if (typeof value !== 'number') throw notANumber(value, `${place}.${i}`);
     const rounded = Math.fround(value);
     const size = Math.abs(rounded);
-    if (!(size <= largest)) {
-      throw new HttpError('unprocessable', `${place}.${i}: expected a number of at most ${largest} in size`);
-    }
+    if (!(size <= largest)) throw tooLarge(largest, `${place}.${i}`);
     if (size > vanishing) squaredLength += rounded * rounded;
     target.writeFloatBE(rounded, at);
     at += 4;
   }
-  checkLength(squaredLength, rules, place);
+  return squaredLength;
+}
+
+/** The same for components that are float32 already: they are copied at once and their bytes turned round. */
+function packLifted(
+  target: Buffer,
+  offset: number,
+  lifted: LiftedVector,
+  rules: ComponentRules,
+  place: string,
+): number {
+  const largest = rules.largestComponent ?? FLOAT32_MAX;
+  const vanishing = rules.vanishingComponent ?? 0;
+  const { components } = lifted;
+  let squaredLength = 0;
+  for (let i = 0; i < components.length; i++) {
+    const value = components[i] as number;
+    const size = Math.abs(value);
+    if (!(size <= largest)) throw tooLarge(largest, `${place}.${i}`);
+    if (size > vanishing) squaredLength += value * value;
+  }
+  const packed = target.subarray(offset, offset + 4 * components.length);
+  packed.set(new Uint8Array(components.buffer, components.byteOffset, components.byteLength));
+  if (IS_LITTLE_ENDIAN) packed.swap32();
+  return squaredLength;
+}
+
+function tooLarge(largest: number, place: string): HttpError {
+  return new HttpError('unprocessable', `${place}: expected a number of at most ${largest} in size`);
 }
 
 function checkLength(squaredLength: number, rules: ComponentRules, place: string): void {
@@ -84,7 +129,7 @@ function notANumber(value: unknown, place: string): HttpError {
 }
 
 /** One vector in binary, for a parameter of type `vector`. */
-export function packOne(components: readonly unknown[], rules: ComponentRules, place: string): Buffer {
+export function packOne(components: Components, rules: ComponentRules, place: string): Buffer {
   const packed = Buffer.allocUnsafe(packedSize(rules.dimension));
   packVector(packed, 0, components, rules, place);
   return packed;
@@ -105,7 +150,7 @@ export function writeArrayHeader(target: Buffer, elementType: number, length: nu
 
 /** Checks every vector and packs those that `keep` lists into one parameter of type `vector[]`. */
 export function packMany(
-  vectors: readonly (readonly unknown[])[],
+  vectors: readonly Components[],
   keep: readonly number[],
   rules: ComponentRules,
   vectorType: number,

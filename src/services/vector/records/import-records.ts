@@ -1,6 +1,7 @@
 import { HttpError, toHttpError } from '../../../http/errors.js';
 import { type VectorRecord, vectorRecord } from '../schemas/records.js';
-import { type Line, linesOf, lineValue } from './ndjson.js';
+import { parseWithVectors } from './lift-vectors.js';
+import { type Line, linesOf } from './ndjson.js';
 import type { RecordWriter } from './record-writer.js';
 
 /** Records and bytes that are stored in one transaction: what is held in memory, and what is written again if it fails. */
@@ -105,6 +106,16 @@ function recordOf(line: Line): VectorRecord | undefined {
   const issue = result.error.issues[0];
   const place = issue === undefined || issue.path.length === 0 ? '' : `${issue.path.map(String).join('.')}: `;
   throw new HttpError('invalid_request', `${place}${issue?.message}`, { cause: result.error });
+}
+
+/** `undefined` when it is blank. @throws HttpError `invalid_json` */
+function lineValue({ bytes }: Line): unknown {
+  try {
+    return parseWithVectors(bytes);
+  } catch (error) {
+    const { code, message } = toHttpError(error);
+    throw new HttpError(code, message.replace('The body is ', ''), { cause: error });
+  }
 }
 
 function namesLine(error: unknown): boolean {

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { HttpError } from '../../../http/errors.js';
 
 /** Content type of JSON values in lines. */
@@ -51,16 +50,4 @@ export async function* linesOf(body: AsyncIterable<Buffer>, maxBytes: number): A
     add(chunk.subarray(start));
   }
   if (size > 0) yield take();
-}
-
-/** The value of a line; `undefined` when it is blank. @throws HttpError `invalid_json` */
-export function lineValue({ bytes }: Line): unknown {
-  if (!isUtf8(bytes)) throw new HttpError('invalid_json', 'not valid UTF-8');
-  const text = bytes.toString('utf8').trim();
-  if (text === '') return undefined;
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new HttpError('invalid_json', 'not valid JSON', { cause });
-  }
 }

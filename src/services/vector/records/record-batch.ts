@@ -3,6 +3,7 @@ import type { VectorRecord } from '../schemas/records.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
 import { type ComponentRules, packMany } from './components.js';
+import type { Components } from './lifted-vector.js';
 import { checkBytes, metadataText } from './metadata.js';
 import { type SparseVector, sparseVectorOf, summed } from './sparse-vector.js';
 
@@ -99,9 +100,9 @@ export function postingsOf(vectors: readonly SparseVector[]): [number[], number[
   return [places, indices, values];
 }
 
-const NO_COMPONENTS: readonly unknown[] = [];
+const NO_COMPONENTS: Components = [];
 
-function densePart(record: VectorRecord, { dense, sparse }: IndexShape, place: string): readonly unknown[] {
+function densePart(record: VectorRecord, { dense, sparse }: IndexShape, place: string): Components {
   // what an index cannot hold is refused by name, never dropped
   if (!sparse && !isAbsent(record.sparseVector))
     throw new HttpError(

@@ -1,4 +1,5 @@
 import type { JsonText } from '../../../http/route.js';
+import { parseWithVectors } from '../records/lift-vectors.js';
 import {
   endBody,
   queryBody,
@@ -26,6 +27,7 @@ const query = bothRoutes({
   path: '/query',
   request: { body: queryBody },
   reply: queryReply,
+  parseBody: parseWithVectors,
   handle: async (index, { namespace, body }, { signal }) =>
     listsText(await index.query(namespace, body, signal)),
 });

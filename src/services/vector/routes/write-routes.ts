@@ -1,6 +1,7 @@
 import { parseJson } from '../../../http/body.js';
 import { HttpError } from '../../../http/errors.js';
 import { importRecords } from '../records/import-records.js';
+import { parseWithVectors } from '../records/lift-vectors.js';
 import { isNdjson } from '../records/ndjson.js';
 import { deleteBody, resetQuery } from '../schemas/reads.js';
 import { updateBody, upsertBody, upsertDataBody } from '../schemas/records.js';
@@ -15,6 +16,7 @@ const upsert = bothRoutes({
   writes: true,
   request: { body: upsertBody },
   reply: successReply,
+  parseBody: parseWithVectors,
   handle: async (index, { namespace, body }, { signal }) => {
     await index.writer.upsert(namespace, body, signal);
     return SUCCESS;

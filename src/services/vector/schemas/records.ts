@@ -1,12 +1,18 @@
 import { z } from 'zod';
+import { type Components, LiftedVector } from '../records/lifted-vector.js';
 import { id, isStorable, oneOrMany, storable } from './names.js';
 
 /** Its components are checked where they are packed: that pass over millions of numbers is made once. */
-export const components = z.custom<readonly unknown[]>(Array.isArray, 'expected an array of numbers').meta({
-  type: 'array',
-  items: { type: 'number' },
-  description: 'As many components as the index has dimensions.',
-});
+export const components = z
+  .custom<Components>(
+    (value) => Array.isArray(value) || value instanceof LiftedVector,
+    'expected an array of numbers',
+  )
+  .meta({
+    type: 'array',
+    items: { type: 'number' },
+    description: 'As many components as the index has dimensions.',
+  });
 
 const list = (description: string, type: 'integer' | 'number') =>
   z
