@@ -12,8 +12,8 @@ export class RequestOver extends Error {
 }
 
 export interface Cancelling {
-  /** Stops listening; resolves when no cancellation is on its way any more. */
-  release(): Promise<void>;
+  /** Stops listening; resolves, when none is on its way any more, to whether a cancellation was sent. */
+  release(): Promise<boolean>;
 }
 
 /**
@@ -36,6 +36,7 @@ export function cancelOnAbort(
     release: async () => {
       signal.removeEventListener('abort', onAbort);
       await cancellation;
+      return cancellation !== undefined;
     },
   };
 }

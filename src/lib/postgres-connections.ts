@@ -37,8 +37,8 @@ export class Connections {
       if (!leavesConnectionUsable(error)) broken ??= error as Error;
       throw error;
     } finally {
-      // a cancellation that is still on its way must not meet the next user's statement
-      if (cancelling !== undefined) await cancelling.release();
+      // a cancellation may have met the rollback: nobody can tell in which state it left the connection
+      if (await cancelling?.release()) broken ??= new Error('a statement was cancelled');
       client.off('error', onError);
       client.release(broken);
     }

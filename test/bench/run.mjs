@@ -14,6 +14,7 @@ const BENCHES = [
   'kv-soak',
   'kv-idle-connections',
   'kv-fuzz',
+  'vector',
 ];
 
 const VARIABLES = {
@@ -24,7 +25,7 @@ const VARIABLES = {
 };
 
 /** What a bench is not told, it chooses. */
-const NUMBERS = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'first'];
+const NUMBERS = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'first', 'vectors'];
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

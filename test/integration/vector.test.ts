@@ -19,6 +19,7 @@ const INDEXES = [
   { name: 'dot', dimension: 4, similarity: 'DOT_PRODUCT' },
   { name: 'half', dimension: 2_001, similarity: 'COSINE' },
   { name: 'half-dot', dimension: 2_001, similarity: 'DOT_PRODUCT' },
+  { name: 'halfvec', dimension: 4, similarity: 'COSINE', storage: 'halfvec' },
 ] as const;
 
 let gateway: RunningGateway;
@@ -187,10 +188,42 @@ test('above 2,000 dimensions the index works on half precision and scores stay e
   expect([refused.status, refused.error]).toEqual([422, expect.stringMatching(/at most 65504 in size/)]);
 });
 
-test.each(INDEXES)('HNSW serves the order of $name', async ({ name, dimension, similarity }) => {
+test('stored as halfvec, components are float16 in half the space, and an identical vector still scores 1', async () => {
+  const index = vectorCaller(`${gateway.url}/halfvec`);
+  const vectors = Array.from({ length: 30 }, () => Array.from({ length: 4 }, () => Math.random() * 20 - 10));
+  vectors.push([65_504, 1, 1, 1], [0, 0, 0, -6e-8]);
+  const records = vectors.map((vector, i) => ({ id: `${i}`, vector }));
+  expect((await index('/upsert', [...records, { id: 'rounded', vector: [0.1, 2, 3, 4.0001] }])).status).toBe(
+    200,
+  );
+  for (const { id, vector } of records) {
+    const { result } = await index('/query', { vector, topK: 1 });
+    expect(entries(result)).toEqual([{ id, score: 1 }]);
+  }
+  const [rounded] = (await index('/fetch', { ids: ['rounded'], includeVectors: true })).result as [Entry];
+  expect(rounded.vector).toEqual([0.099975586, 2, 3, 4]);
+  const column = await withPostgres(async (client) => {
+    const table = await tableOf(client, 'halfvec');
+    return client.query<{ bytes: number }>(`select pg_column_size(vec) as bytes from ${table} limit 1`);
+  });
+  expect(column.rows[0]?.bytes).toBeLessThan(20);
+  for (const [vector, message] of [
+    [[65_505, 1, 1, 1], /at most 65504 in size/],
+    [[2e-8, 0, 1e-9, 0], /length 0/],
+  ] as const) {
+    for (const path of ['/upsert', '/query']) {
+      const { status, error } = await index(path, path === '/upsert' ? { id: 'x', vector } : { vector });
+      expect([status, error]).toEqual([422, expect.stringMatching(message)]);
+    }
+  }
+});
+
+test.each(INDEXES)('HNSW serves the order of $name', async (index) => {
+  const { name, dimension, similarity } = index;
+  const storage = 'storage' in index ? index.storage : 'vector';
   const plan = await withPostgres(async (client) => {
     await client.query('set enable_sort = off');
-    const { nearestFirst, indexed } = comparison(similarity, dimension, 'vector');
+    const { nearestFirst, indexed } = comparison(similarity, dimension, storage);
     const table = await tableOf(client, name);
     await client.query('begin');
     await client.query(

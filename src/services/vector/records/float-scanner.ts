@@ -1,12 +1,26 @@
 const [MINUS, PLUS, DOT, ZERO, NINE, COMMA, CLOSE] = [0x2d, 0x2b, 0x2e, 0x30, 0x39, 0x2c, 0x5d] as const;
 const [LOWER_E, UPPER_E, BLANK, TAB, LINE_FEED, RETURN] = [0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d];
 
-/** So many digits fit into an int32, which JavaScript sums up faster than float64; two such halves show all of a float32. */
-const HALF = 9;
+/** So many blocks of four digits behind the dot show all of a float32. */
+const BLOCKS = 4;
+/** Longer whole numbers are left to JavaScript. */
+const WHOLE_DIGITS = 9;
 /** 10^22 is the last power of ten that float64 holds exactly. */
 const POWERS = Float64Array.from({ length: 23 }, (_, i) => 10 ** i);
-/** Wider than what 18 digits in two halves and one division can be off (4 roundings of 2^-53 each). */
+/** Wider than what up to 25 digits summed up in float64 and one division can be off (10 roundings of 2^-53 at most). */
 const DOUBT = 2 ** -49;
+
+/** Four digits as a number, -1 where there are fewer. No step waits for the one before: twice as fast as digit by digit. */
+function four(bytes: Buffer, at: number): number {
+  if (at + 4 > bytes.length) return -1;
+  const a = (bytes[at] as number) - ZERO;
+  const b = (bytes[at + 1] as number) - ZERO;
+  const c = (bytes[at + 2] as number) - ZERO;
+  const d = (bytes[at + 3] as number) - ZERO;
+  // of 0 to 9 neither the number nor 6 more has a bit above the lowest four
+  const high = (a | (a + 6) | b | (b + 6) | c | (c + 6) | d | (d + 6)) & ~15;
+  return high === 0 ? a * 1_000 + b * 100 + c * 10 + d : -1;
+}
 
 /** Reads arrays of JSON numbers as float32. */
 export class FloatScanner {
@@ -56,42 +70,39 @@ export class FloatScanner {
       this.at++;
   }
 
-  /** A loop for each part, because one loop that asks at each digit where it belongs takes three times as long. */
   private number(): boolean {
     const { bytes } = this;
     const start = this.at;
     const first = bytes[start] === MINUS ? start + 1 : start;
     let i = first;
     let c = bytes[i] as number;
-    let high = 0;
-    let low = 0;
-    for (; c >= ZERO && c <= NINE; c = bytes[++i] as number) high = (high * 10 + c - ZERO) | 0;
+    let mantissa = 0;
+    for (; c >= ZERO && c <= NINE; c = bytes[++i] as number) mantissa = mantissa * 10 + (c - ZERO);
     const whole = i - first;
     // JSON has no empty part and no leading zero
     if (whole === 0 || (whole > 1 && bytes[first] === ZERO)) return false;
     let exponent = 0;
-    let lowDigits = 0;
     if (c === DOT) {
       const fraction = ++i;
-      if (high === 0) while (bytes[i] === ZERO) i++;
-      const highEnd = i + HALF - (high === 0 ? 0 : whole);
+      if (mantissa === 0) while (bytes[i] === ZERO) i++;
+      let blocks = 0;
+      for (let block = four(bytes, i); block >= 0 && blocks < BLOCKS; block = four(bytes, i)) {
+        mantissa = mantissa * 10_000 + block;
+        i += 4;
+        blocks++;
+      }
       c = bytes[i] as number;
-      for (; c >= ZERO && c <= NINE && i < highEnd; c = bytes[++i] as number)
-        high = (high * 10 + c - ZERO) | 0;
-      const lowStart = i;
-      const lowEnd = i + HALF;
-      for (; c >= ZERO && c <= NINE && i < lowEnd; c = bytes[++i] as number) low = (low * 10 + c - ZERO) | 0;
-      lowDigits = i - lowStart;
+      if (blocks < BLOCKS)
+        for (; c >= ZERO && c <= NINE; c = bytes[++i] as number) mantissa = mantissa * 10 + (c - ZERO);
       exponent = fraction - i;
       while (c >= ZERO && c <= NINE) c = bytes[++i] as number;
       if (i === fraction) return false;
     }
-    const end = bytes[i] === LOWER_E || bytes[i] === UPPER_E ? this.exponentEnd(i) : i;
+    const end = c === LOWER_E || c === UPPER_E ? this.exponentEnd(i) : i;
     if (end === undefined) return false;
     if (end > i) exponent += Number(bytes.toString('latin1', i + 1, end));
     this.at = end;
-    const size =
-      whole > HALF ? Number.NaN : this.scaled(high * (POWERS[lowDigits] as number) + low, exponent);
+    const size = whole > WHOLE_DIGITS ? Number.NaN : this.scaled(mantissa, exponent);
     this.push(
       Number.isNaN(size) ? Number(bytes.toString('latin1', start, end)) : first > start ? -size : size,
     );

@@ -1,0 +1,328 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { packMany, packOne } from '../../dist/services/vector/records/components.js';
+import { comparison } from '../../dist/services/vector/score.js';
+import { denseSearch } from '../../dist/services/vector/statements/dense-search.js';
+import { StatementCache } from '../../dist/services/vector/statements/index-shape.js';
+import { lockNamespaceText } from '../../dist/services/vector/statements/namespace-statements.js';
+import { upsertText } from '../../dist/services/vector/statements/write-statements.js';
+import { startServer } from './server-process.mjs';
+import { clusteredVectors, DIMENSION, nearestProducts } from './vector-data.mjs';
+import { compareLoops, HttpClient, post } from './vector-load.mjs';
+
+/** Which backends must run, by their names in `compose/backends.mjs`. */
+export const backends = ['postgres'];
+
+const SEED = 20_260_801;
+const BATCH = 1_000;
+const QUERY_CLIENTS = 4;
+const QUERIES = 1_000;
+/** Queries whose true neighbours are computed. */
+const JUDGED = 200;
+const TOP_K = 10;
+const RULES = { dimension: DIMENSION, needsLength: true };
+
+/**
+ * Queries and upserts through the whole gateway against bare node-postgres with the same SQL and binary parameters, on clustered
+ * vectors; recall beside every rate.
+ * @param {{ rounds?: number, seconds?: number, vectors?: number }} load
+ */
+export async function run({ rounds = 3, seconds = 5, vectors: count = 100_000 }) {
+  const bench = await Bench.open(count);
+  const reached = [];
+  try {
+    console.log(
+      `vector: ${count} x ${DIMENSION}, cosine, clustered, seed ${SEED}; load ${loadavg()[0].toFixed(1)}`,
+    );
+    await bench.startGateway({ hnsw: false });
+    reached.push(await bench.upserts('bulk upsert, no HNSW', 0.7, { rounds, seconds }));
+    await bench.fill();
+    await bench.memory();
+    await bench.startGateway({ hnsw: true });
+    await bench.waitForHnsw();
+    reached.push(await bench.queries('query, no filter', 0.9, { rounds, seconds }));
+    reached.push(await bench.recall('no filter', 0.97, {}, () => true));
+    reached.push(await bench.recall('1 % filter', 0.99, { filter: "tag = 't7'" }, (n) => n % 100 === 7));
+    reached.push(await bench.recall('10 % filter', 0.95, { filter: 'cat = 3' }, (n) => n % 10 === 3));
+    reached.push(await bench.upserts('bulk upsert, HNSW', 0.9, { rounds: 1, seconds }));
+    console.log(`load at the end ${loadavg()[0].toFixed(1)}; client, gateway and Postgres share the machine`);
+  } finally {
+    await bench.close();
+  }
+  return reached.every(Boolean);
+}
+
+class Bench {
+  #schema = `bench_vector_${randomBytes(4).toString('hex')}`;
+  #token = randomBytes(24).toString('base64url');
+  #gateway;
+  #clients = [];
+  #next = 0;
+
+  static async open(count) {
+    const bench = new Bench();
+    const all = clusteredVectors(count + QUERIES, SEED);
+    bench.count = count;
+    bench.vectors = all.subarray(QUERIES * DIMENSION);
+    bench.queryVectors = Array.from({ length: QUERIES }, (_, i) =>
+      all.subarray(i * DIMENSION, (i + 1) * DIMENSION),
+    );
+    bench.folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
+    bench.admin = await bench.#connect();
+    return bench;
+  }
+
+  async close() {
+    await this.#stopGateway();
+    await this.admin.query(`drop schema if exists ${this.#schema} cascade`);
+    await this.admin.end();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  async startGateway({ hnsw }) {
+    await this.#stopGateway();
+    const file = join(this.folder, 'portico.yaml');
+    const index = { dimension: DIMENSION, hnsw: { enabled: hnsw, buildMemory: 256 * 1024 * 1024 } };
+    // YAML reads JSON
+    await writeFile(
+      file,
+      JSON.stringify({ http: { port: 0 }, vector: { database: { schema: this.#schema }, indexes: [index] } }),
+      { mode: 0o600 },
+    );
+    const off = Object.fromEntries(
+      ['KV', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
+    );
+    this.#gateway = await startServer({
+      args: ['dist/main.js', '--config', file],
+      env: {
+        ...off,
+        PORTICO_DATABASE_URL: process.env.PORTICO_DATABASE_URL,
+        PORTICO_VECTOR_TOKEN: this.#token,
+      },
+      portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
+    });
+    this.#clients = Array.from({ length: QUERY_CLIENTS }, () => new HttpClient(this.#gateway.port));
+    // the first request waits for the tables
+    await this.#clients[0].send(this.#post('/info', []));
+    const { rows } = await this.admin.query(`select id from ${this.#schema}.namespaces where name = ''`);
+    const names = ['records_1', 'postings_1', 'namespaces', 'resumable_queries'].map(
+      (name) => `"${this.#schema}".${name}`,
+    );
+    const [records, postings, namespaces, resumableQueries] = names;
+    this.namespaceId = rows[0].id;
+    this.shape = {
+      indexId: 1,
+      records,
+      postings,
+      namespaces,
+      resumableQueries,
+      sparse: false,
+      dense: comparison('COSINE', DIMENSION, 'vector'),
+    };
+  }
+
+  /** Stores all vectors through the gateway, a batch after the other. */
+  async fill() {
+    for (let start = 0; start < this.count; start += BATCH)
+      await this.#clients[0].send(
+        this.#post('/upsert', this.#records(start, Math.min(BATCH, this.count - start))),
+      );
+  }
+
+  /** Batches into two namespaces a contender, each of which is written by one client. */
+  async upserts(title, goal, { rounds, seconds }) {
+    const batches = Array.from({ length: 4 }, (_, i) => this.#records((i * BATCH) % this.count, BATCH));
+    const spaces = ['a', 'b'];
+    const requests = spaces.map((space) =>
+      batches.map((batch) => this.#post(`/upsert/bench-${space}`, batch)),
+    );
+    const bare = await Promise.all(spaces.map(() => this.#connect()));
+    const type = (await this.admin.query("select 'vector'::regtype::oid as oid")).rows[0].oid;
+    const upsert = { name: 'upsert', text: upsertText(this.shape) };
+    const lock = { name: 'lock', text: lockNamespaceText(this.shape) };
+    for (const space of spaces)
+      await this.admin.query(
+        `insert into ${this.shape.namespaces} (index_id, name) values (1, $1) on conflict do nothing`,
+        [`bare-${space}`],
+      );
+    let turn = 0;
+    const contenders = [
+      [
+        'bare pg',
+        bare,
+        async (client) => {
+          const batch = batches[turn++ % batches.length];
+          const packed = packMany(
+            batch.map(({ vector }) => vector),
+            batch.map((_, i) => i),
+            RULES,
+            type,
+            String,
+          );
+          await client.query('begin');
+          const { rows } = await client.query({ ...lock, values: [`bare-${spaces[bare.indexOf(client)]}`] });
+          const columns = [
+            batch.map(({ id }) => id),
+            batch.map(({ metadata }) => JSON.stringify(metadata)),
+            batch.map(() => null),
+            packed,
+          ];
+          await client.query({ ...upsert, values: [rows[0].id, rows[0].next_row, ...columns] });
+          await client.query('commit');
+        },
+      ],
+      [
+        'Portico',
+        this.#clients.slice(0, 2),
+        async (client) => {
+          await client.send(requests[this.#clients.indexOf(client)][turn++ % batches.length]);
+        },
+      ],
+    ];
+    const title2 = `${title}, batches of ${BATCH} (${(requests[0][0].length / 1e6).toFixed(1)} MB of JSON), 2 clients`;
+    const reached = await compareLoops(
+      { title: title2, goal, unit: 'vectors', perCall: BATCH, rounds, seconds },
+      contenders,
+    );
+    for (const client of bare) await client.end();
+    return reached;
+  }
+
+  /** What one request adds to the resident memory of an idle gateway, and what many leave behind. */
+  async memory() {
+    const request = this.#post('/upsert/memory', this.#records(0, BATCH));
+    const megabytes = request.length / 1024 / 1024;
+    await this.startGateway({ hnsw: false });
+    const [client] = this.#clients;
+    const before = this.#gateway.rssMegabytes();
+    let peak = before;
+    const watch = setInterval(() => {
+      peak = Math.max(peak, this.#gateway.rssMegabytes());
+    }, 2);
+    await client.send(request);
+    clearInterval(watch);
+    console.log(
+      `\nmemory: one request of ${megabytes.toFixed(1)} MB raises RSS by ${(peak - before).toFixed(1)} MB (${((peak - before) / megabytes).toFixed(1)} times its body)`,
+    );
+    const marks = [];
+    for (let i = 1; i <= 240; i++) {
+      await client.send(request);
+      if (i % 60 === 0) marks.push(`${i}: ${this.#gateway.rssMegabytes().toFixed(0)}`);
+    }
+    console.log(`  RSS in MB after so many requests in a row: ${marks.join(', ')}`);
+  }
+
+  async waitForHnsw() {
+    const startedAt = performance.now();
+    for (;;) {
+      const { rows } = await this.admin.query(`select hnsw from ${this.shape.namespaces} where name = ''`);
+      if (rows[0].hnsw) break;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    console.log(
+      `\nHNSW of ${this.count} vectors built in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`,
+    );
+    await this.admin.query(`vacuum analyze ${this.shape.records}`);
+  }
+
+  async queries(title, goal, { rounds, seconds }) {
+    const requests = this.queryVectors.map((vector) =>
+      this.#post('/query', { vector: [...vector], topK: TOP_K }),
+    );
+    const cache = new StatementCache(1);
+    const statements = this.queryVectors.map((vector) =>
+      denseSearch(
+        this.shape,
+        cache,
+        {
+          vector: packOne([...vector], RULES, 'query'),
+          namespace: '',
+          topK: TOP_K,
+          included: { vectors: false, metadata: false, data: false },
+          filter: undefined,
+          without: [],
+        },
+        { namespaceId: this.namespaceId, ef: undefined },
+      ),
+    );
+    const bare = await Promise.all(this.#clients.map(() => this.#connect()));
+    const reached = await compareLoops(
+      { title: `${title}, ${QUERY_CLIENTS} clients, top ${TOP_K}`, goal, unit: 'queries', rounds, seconds },
+      [
+        [
+          'bare pg',
+          bare,
+          async (client) => {
+            const { rows } = await client.query(statements[this.#turn()]);
+            if (rows.length !== TOP_K || rows[0].exact) throw new Error('the bare query did not use HNSW');
+          },
+        ],
+        [
+          'Portico',
+          this.#clients,
+          async (client) => {
+            await client.send(requests[this.#turn()]);
+          },
+        ],
+      ],
+    );
+    for (const client of bare) await client.end();
+    return reached;
+  }
+
+  /** Share of the true neighbours that the gateway's replies have, by score: equally near ones count. */
+  async recall(title, goal, extra, matches) {
+    const judged = this.queryVectors.slice(0, JUDGED);
+    const truth = nearestProducts(this.vectors, judged, TOP_K, matches);
+    let hits = 0;
+    const latencies = [];
+    for (const [i, vector] of judged.entries()) {
+      const sentAt = performance.now();
+      const body = await this.#clients[0].send(
+        this.#post('/query', { vector: [...vector], topK: TOP_K, ...extra }),
+      );
+      latencies.push(performance.now() - sentAt);
+      const least = (1 + truth[i][TOP_K - 1]) / 2 - 1e-6;
+      hits += JSON.parse(body).result.filter(({ score }) => score >= least).length;
+    }
+    const recall = hits / (JUDGED * TOP_K);
+    const mean = latencies.reduce((sum, ms) => sum + ms, 0) / latencies.length;
+    console.log(
+      `  recall@${TOP_K} ${title}: ${recall.toFixed(4)}, mean ${mean.toFixed(1)} ms; goal ${goal}, ${recall >= goal ? 'reached' : 'MISSED'}`,
+    );
+    return recall >= goal;
+  }
+
+  #turn() {
+    this.#next = (this.#next + 1) % QUERIES;
+    return this.#next;
+  }
+
+  #records(start, count) {
+    return Array.from({ length: count }, (_, k) => {
+      const n = start + k;
+      const vector = [...this.vectors.subarray(n * DIMENSION, (n + 1) * DIMENSION)];
+      return { id: `doc-${n}`, vector, metadata: { cat: n % 10, tag: `t${n % 100}`, sel: n % 1_000 } };
+    });
+  }
+
+  #post(path, body) {
+    return post(`/vector${path}`, this.#token, body);
+  }
+
+  async #connect() {
+    const options = '-c hnsw.ef_search=80 -c hnsw.iterative_scan=relaxed_order -c jit=off';
+    const client = new pg.Client({ connectionString: process.env.PORTICO_DATABASE_URL, options });
+    await client.connect();
+    return client;
+  }
+
+  async #stopGateway() {
+    for (const client of this.#clients.splice(0)) client.close();
+    await this.#gateway?.stop();
+    this.#gateway = undefined;
+  }
+}
