@@ -29,18 +29,70 @@ export async function* bodyPieces(
   timeoutMs: number,
 ): AsyncGenerator<Buffer> {
   exchange.isUnbounded = true;
-  // the request must outlive its reader: the reply goes out on the same connection
-  const chunks = request.iterator({ destroyOnReturn: false });
-  for (;;) {
-    exchange.bodyProgress();
-    const { value, done } = await chunks.next().catch((cause: unknown) => {
-      throw new HttpError('client_gone', undefined, { cause });
-    });
-    exchange.bodyDone();
-    if (done) return;
-    exchange.limitTo(timeoutMs);
-    yield value as Buffer;
+  const reader = new PieceReader(request);
+  try {
+    for (;;) {
+      exchange.bodyProgress();
+      const piece = await reader.next();
+      exchange.bodyDone();
+      if (piece === undefined) return;
+      exchange.limitTo(timeoutMs);
+      yield piece;
+    }
+  } finally {
+    reader.release();
   }
+}
+
+/** Takes one piece at a time and holds the connection back meanwhile. Unlike a stream's own iterator it leaves the request alive. */
+class PieceReader {
+  private readonly pieces: Buffer[] = [];
+  private state: 'open' | 'ended' | 'gone' = 'open';
+  private wake: (() => void) | undefined;
+
+  constructor(private readonly request: IncomingMessage) {
+    request.on('data', this.onData).on('end', this.onEnd).on('close', this.onGone).on('error', this.onGone);
+    request.pause();
+  }
+
+  /** @returns `undefined` at the end @throws HttpError `client_gone` */
+  async next(): Promise<Buffer | undefined> {
+    for (;;) {
+      const piece = this.pieces.shift();
+      if (piece !== undefined) return piece;
+      if (this.state === 'ended') return undefined;
+      if (this.state === 'gone') throw new HttpError('client_gone');
+      await new Promise<void>((resolve) => {
+        this.wake = resolve;
+        this.request.resume();
+      });
+    }
+  }
+
+  release(): void {
+    const { request } = this;
+    request
+      .off('data', this.onData)
+      .off('end', this.onEnd)
+      .off('close', this.onGone)
+      .off('error', this.onGone);
+  }
+
+  private readonly onData = (piece: Buffer) => {
+    this.pieces.push(piece);
+    this.request.pause();
+    this.wake?.();
+  };
+
+  private readonly onEnd = () => {
+    this.state = 'ended';
+    this.wake?.();
+  };
+
+  private readonly onGone = () => {
+    if (this.state === 'open') this.state = 'gone';
+    this.wake?.();
+  };
 }
 
 /** Sends a reply in pieces. An error before the first one is thrown, and answered as any other. */

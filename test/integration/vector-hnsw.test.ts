@@ -158,6 +158,7 @@ test('filters of any selectivity fill topK wherever enough records match, few ma
   const many = await index('/query/one', { vector: point(), topK: 500, filter: `n >= ${COUNT - 3_500}` });
   expect(many.result).toHaveLength(500);
   expect((await index('/query/one', { vector: point(), topK: 1_000 })).result).toHaveLength(1_000);
+  expect((await index('/query/one', { vector: point(), topK: 1, filter: 'n < 0' })).result).toEqual([]);
 });
 
 test('another gateway, a renamed, an emptied and a deleted namespace: hints that are outdated change no result', async () => {
@@ -167,7 +168,10 @@ test('another gateway, a renamed, an emptied and a deleted namespace: hints that
   for (const index of [first, second]) expect(await ask(index, 'two')).toBe(3);
   await first('/rename-namespace', { namespace: 'two', newNamespace: 'deux' });
   expect([await ask(second, 'two'), await ask(second, 'deux')]).toEqual([0, 3]);
+  const filtered = { vector: point(), topK: 1, filter: 'n >= 0' };
+  expect((await second('/query/deux', filtered)).result).toHaveLength(1);
   await first('/upsert/two', [{ id: 'only', vector: point() }]);
+  expect((await second('/query/two', { ...filtered, filter: 'HAS NOT FIELD n' })).result).toHaveLength(1);
   expect(await ask(second, 'two')).toBe(1);
   await first('/delete-namespace/two', []);
   await first('/rename-namespace', { namespace: 'deux', newNamespace: 'two' });

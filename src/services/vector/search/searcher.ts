@@ -25,6 +25,7 @@ export interface Wanted {
 }
 
 type ScoredRow = RecordRow & { readonly score: string };
+/** Where nothing was found, a search with a graph gives one row without an id, which tells whether it was exact. */
 type DenseRow = ScoredRow & { readonly exact: boolean; readonly graph: number | null };
 
 /** What passes a filter is thinly spread in the graph: a wider search meets more of it in one go. */
@@ -73,18 +74,18 @@ export class Searcher {
     };
     const run = async (graph: Parameters<typeof denseSearch>[3]) => {
       const { text, values, name } = denseSearch(shape, cache, search, graph);
-      return (await connection.query<DenseRow>(text, values, name)).rows;
+      const { rows } = await connection.query<DenseRow>(text, values, name);
+      this.hints.learn(namespace, rows[0]?.graph);
+      return rows;
     };
     const namespaceId = query.exact ? undefined : this.hints.get(namespace);
     if (namespaceId !== undefined) {
       const rows = await run({ namespaceId, ef: efOf(query, topK + without.length) });
-      this.hints.learn(namespace, rows[0]?.graph);
       // HNSW may give up before it has found enough; topK is filled wherever the namespace can
-      if (rows.length >= topK || rows[0]?.exact === true) return rows;
+      const found = rows.filter(({ id }) => id !== null);
+      if (found.length >= topK || rows[0]?.exact === true) return found;
     }
-    const rows = await run(undefined);
-    this.hints.learn(namespace, rows[0]?.graph);
-    return rows;
+    return run(undefined);
   }
 
   private async sparse(

@@ -51,8 +51,7 @@ export function denseSearch(
   const parameters = new Parameters();
   const builder = new DenseSearchText(shape, search, graph, parameters);
   // a filter is planned with its very text: whether an index helps depends on it
-  if (search.filter !== undefined || search.without.length > 0)
-    return { text: builder.filtered(), values: parameters.values };
+  if (builder.isFiltered) return { text: builder.filtered(), values: parameters.values };
   const how =
     graph === undefined ? 'exact' : `graph ${graph.namespaceId}${graph.ef === undefined ? '' : ' ef'}`;
   const statement = cache.get(`nearest ${how} ${includedKey(search.included)}`, () => builder.unfiltered());
@@ -131,7 +130,7 @@ from nearest order by nearest.score desc, nearest.row`;
   ${branches}
 )
 select ${recordColumns(this.shape, included, 'r')}, ${this.about}
-from nearest join ${records} r on r.namespace_id = (select id from space) and r.row = nearest.row
+from ${this.found} ${records} r on r.namespace_id = (select id from space) and r.row = nearest.row
 order by nearest.score desc, nearest.row`;
   }
 
@@ -145,8 +144,24 @@ order by nearest.score desc, nearest.row`;
   }
 
   private get about(): string {
-    return `nearest.score::text as score, nearest.exact,
+    const wasComplete =
+      this.graph === undefined || !this.isFiltered
+        ? 'nearest.exact'
+        : `coalesce(nearest.exact,
+    (select id from space) = ${this.graph.namespaceId} and (select count(*) from matches) <= (select n from few)) as exact`;
+    return `nearest.score::text as score, ${wasComplete},
   (select case when hnsw and record_count > ${EXACT_RECORDS} then id end from space) as graph`;
+  }
+
+  /** With a graph there is a row also when nothing was found: it tells that nothing matches, so that nobody looks again. */
+  private get found(): string {
+    return this.graph === undefined
+      ? 'nearest join'
+      : '(values (1)) as always left join nearest on true left join';
+  }
+
+  get isFiltered(): boolean {
+    return this.search.filter !== undefined || this.search.without.length > 0;
   }
 
   private graphBranch(columns: string, condition: string): string | undefined {
