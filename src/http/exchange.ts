@@ -6,7 +6,8 @@ import { HttpError } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import { OpenStream, STREAM_HEADERS } from './open-stream.js';
-import type { Principal, RawStream, RouteContext } from './route.js';
+import type { RawStream } from './raw-stream.js';
+import type { Principal, RouteContext } from './route.js';
 import { limitUnread } from './unread-reply.js';
 
 /** The rest of the body stands in the way of a next request. */
@@ -38,10 +39,9 @@ export class Exchange implements RouteContext {
   private controller: AbortController | undefined;
   private ended: HttpError | undefined;
   private answered = false;
-  private flushed = false;
   private watched = false;
   private over: boolean | undefined;
-  private overListeners: ((sent: boolean) => void)[] | undefined;
+  private overListeners: OverListeners | undefined;
 
   constructor(
     private readonly core: HttpCore,
@@ -75,16 +75,12 @@ export class Exchange implements RouteContext {
   }
 
   onOver(listener: (sent: boolean) => void): void {
-    if (this.over !== undefined) listener(this.over);
-    else if (this.overListeners !== undefined) this.overListeners.push(listener);
-    else {
-      this.overListeners = [listener];
-      // `writableFinished` is also true of a reply whose connection broke, and so is this event when its write failed
-      this.response.once('finish', () => {
-        const { socket } = this.request;
-        this.flushed = !socket.destroyed && socket.errored === null;
-      });
+    if (this.over !== undefined) {
+      listener(this.over);
+      return;
     }
+    this.overListeners ??= new OverListeners(this.request, this.response);
+    this.overListeners.add(listener);
   }
 
   isOn(socket: Socket): boolean {
@@ -218,8 +214,8 @@ export class Exchange implements RouteContext {
   closed(): void {
     if (this.over !== undefined) return;
     if (!this.answered || this.stream?.close() === false) this.abort(new HttpError('client_gone'));
-    this.over = this.ended === undefined && this.flushed && this.request.method !== 'HEAD';
-    for (const listener of this.overListeners ?? []) listener(this.over);
+    this.over = false;
+    this.over = this.overListeners?.tell(this.ended === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
     this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
   }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from './exchange.js';
 import type { HttpCore } from './http-core.js';
-import type { RawStream, StreamSink } from './route.js';
+import type { RawStream, StreamSink } from './raw-stream.js';
 
 /** At a stop, a client gets so long, in ms, to take the rest of its stream. */
 const LAST_BYTES_MS = 1_000;

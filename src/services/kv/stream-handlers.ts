@@ -1,5 +1,6 @@
 import { HttpError } from '../../http/errors.js';
-import type { RawRoute, RawStream } from '../../http/route.js';
+import type { RawStream } from '../../http/raw-stream.js';
+import type { RawRoute } from '../../http/route.js';
 import { singleAnswer } from './answer-format.js';
 import type { KvDeps } from './deps.js';
 import { segmentsOfPath } from './path-arguments.js';

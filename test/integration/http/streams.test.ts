@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../../src/http/errors.js';
-import type { BoundRoute, RawStream, RouteContext, StreamSink } from '../../../src/http/route.js';
+import type { RawStream, StreamSink } from '../../../src/http/raw-stream.js';
+import type { BoundRoute, RouteContext } from '../../../src/http/route.js';
 import { eventually } from '../../support/eventually.js';
 import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { RawClient } from '../../support/raw-client.js';

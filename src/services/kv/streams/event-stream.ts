@@ -1,4 +1,4 @@
-import type { StreamSink } from '../../../http/route.js';
+import type { StreamSink } from '../../../http/raw-stream.js';
 import { eventOf, RECONNECTED } from './event-text.js';
 import { confirmationOf, type StreamKind, type Topic } from './topic.js';
 import type { Listener } from './wanted-topic.js';

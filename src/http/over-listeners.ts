@@ -1,0 +1,29 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/** Who wants to know how an exchange ended. Made on first use: most requests end before anybody asks. */
+export class OverListeners {
+  private readonly listeners: ((sent: boolean) => void)[] = [];
+  private flushed = false;
+
+  constructor(
+    private readonly request: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    // `writableFinished` is also true of a reply whose connection broke, and so is this event when its write failed
+    response.once('finish', () => {
+      const { socket } = request;
+      this.flushed = !socket.destroyed && socket.errored === null;
+    });
+  }
+
+  add(listener: (sent: boolean) => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** @param undisturbed neither an error nor the client ended it. @returns whether the whole reply went out */
+  tell(undisturbed: boolean): boolean {
+    const sent = undisturbed && this.flushed && this.request.method !== 'HEAD';
+    for (const listener of this.listeners) listener(sent);
+    return sent;
+  }
+}
