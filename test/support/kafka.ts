@@ -13,6 +13,8 @@ export interface KafkaNamespace {
   /** Offsets that a group has committed, by partition; -1 for none. */
   committed(group: string, topic: string): Promise<number[]>;
   members(group: string): Promise<number>;
+  /** The values of a topic's records as bytes, read by a consumer of its own; as soon as there is one. */
+  rawValues(topic: string): Promise<(Buffer | null)[]>;
   /** Removes all of it. */
   dispose(): Promise<void>;
 }
@@ -42,6 +44,18 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       return [...partitions].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
     },
     members: async (group) => (await admin.describeGroups([group])).groups[0]?.members.length ?? 0,
+    rawValues: async (topic) => {
+      const consumer = kafka.consumer({ groupId: `${prefix}raw-${randomBytes(4).toString('hex')}` });
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic], fromBeginning: true });
+      const values = await new Promise<(Buffer | null)[]>((resolve, reject) => {
+        consumer
+          .run({ eachBatch: async ({ batch }) => resolve(batch.messages.map(({ value }) => value)) })
+          .catch(reject);
+      });
+      await consumer.disconnect();
+      return values;
+    },
     dispose: async () => {
       const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix));
       if (topics.length > 0) await admin.deleteTopics({ topics });

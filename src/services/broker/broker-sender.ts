@@ -1,14 +1,17 @@
+import { groupBy } from '../../lib/group-by.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal, translateError } from './errors.js';
 import { errorType } from './kafkajs-internals.js';
+import { type ProducedPartition, produceCall, type TopicBatches } from './produce-call.js';
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
+import { type Compression, encodeRecordBatch } from './record-encoder.js';
 
 /** Bytes of one partition's part of a send. */
 const BATCH_BYTES = 512 * 1024;
 /** Bytes of a whole send. */
 const SEND_BYTES = 4 * 1024 * 1024;
-/** acks from all replicas that are in sync */
-const ALL_IN_SYNC = -1;
+/** What the answer may take beyond the time that the broker has, in ms. */
+const GRACE_MS = 500;
 /** What the encoding adds to a record, in bytes; at most. */
 export const RECORD_OVERHEAD = 40;
 
@@ -29,20 +32,6 @@ const RECORD_AT_FAULT = new Set([
   'CORRUPT_MESSAGE',
 ]);
 
-interface ProduceReply {
-  readonly topics: readonly {
-    readonly topicName: string;
-    readonly partitions: readonly PartitionReply[];
-  }[];
-}
-
-interface PartitionReply {
-  readonly partition: number;
-  readonly errorCode: number;
-  readonly baseOffset: string;
-  readonly logAppendTime: string;
-}
-
 /** Sends the records for one broker, one send at a time. */
 export class BrokerSender {
   private readonly queue = new ProduceQueue(BATCH_BYTES);
@@ -56,6 +45,7 @@ export class BrokerSender {
     private readonly node: number,
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
+    private readonly compression: Compression,
     private readonly reroute: (records: Outgoing[]) => Promise<void>,
   ) {}
 
@@ -76,15 +66,10 @@ export class BrokerSender {
   }
 
   private async send(batches: readonly Batch[]): Promise<void> {
-    let reply: ProduceReply;
+    let produced: ProducedPartition[];
     try {
-      reply = await this.cluster.request<ProduceReply>(
-        this.node,
-        'produce',
-        'Produce',
-        { acks: ALL_IN_SYNC, timeout: this.timeoutMs, compression: 0, topicData: topicData(batches) },
-        this.timeoutMs + 500,
-      );
+      const call = produceCall(await encoded(batches, this.compression), this.timeoutMs);
+      produced = await this.cluster.call(this.node, 'produce', call, this.timeoutMs + GRACE_MS);
     } catch (error) {
       const translated = translateError(error);
       for (const batch of batches) failAll(batch.records, translated);
@@ -92,17 +77,20 @@ export class BrokerSender {
       void this.cluster.refresh(batches.map(({ topic }) => topic)).catch(() => {});
       return;
     }
-    for (const batch of batches) await this.settle(batch, partitionReply(reply, batch));
+    for (const batch of batches) {
+      const { topic, partition } = batch;
+      const reply = produced.find((one) => one.topic === topic && one.partition === partition);
+      await this.settle(batch, reply);
+    }
   }
 
   private async settle(
     { topic, partition, records }: Batch,
-    reply: PartitionReply | undefined,
+    reply: ProducedPartition | undefined,
   ): Promise<void> {
     if (reply?.errorCode === OK) {
-      const appendTime = reply.logAppendTime === '-1' ? undefined : Number(reply.logAppendTime);
-      const base = Number(reply.baseOffset);
-      for (const [i, record] of records.entries()) record.succeed(base + i, appendTime);
+      const appendTime = reply.appendTime < 0 ? undefined : reply.appendTime;
+      for (const [i, record] of records.entries()) record.succeed(reply.baseOffset + i, appendTime);
       return;
     }
     const type = reply === undefined ? 'UNKNOWN_TOPIC_OR_PARTITION' : errorType(reply.errorCode);
@@ -124,18 +112,16 @@ function failAll(records: readonly Outgoing[], error: Error): void {
   for (const record of records) record.fail(error);
 }
 
-function topicData(batches: readonly Batch[]) {
-  const topics = new Map<string, { partition: number; messages: Outgoing['message'][] }[]>();
-  for (const { topic, partition, records } of batches) {
-    const partitions = topics.get(topic) ?? [];
-    if (partitions.length === 0) topics.set(topic, partitions);
-    partitions.push({ partition, messages: records.map(({ message }) => message) });
-  }
-  return [...topics].map(([topic, partitions]) => ({ topic, partitions }));
-}
-
-function partitionReply(reply: ProduceReply, { topic, partition }: Batch): PartitionReply | undefined {
-  return reply.topics
-    .find(({ topicName }) => topicName === topic)
-    ?.partitions.find((one) => one.partition === partition);
+async function encoded(batches: readonly Batch[], compression: Compression): Promise<TopicBatches[]> {
+  const written = await Promise.all(
+    batches.map(async ({ topic, partition, records }) => ({
+      topic,
+      partition,
+      batch: await encodeRecordBatch(
+        records.map(({ record }) => record),
+        compression,
+      ),
+    })),
+  );
+  return [...groupBy(written, ({ topic }) => topic)].map(([topic, partitions]) => ({ topic, partitions }));
 }

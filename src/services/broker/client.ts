@@ -1,11 +1,9 @@
-import kafkajs, { type Consumer, type LogEntry, type PartitionAssigner } from 'kafkajs';
+import kafkajs, { type LogEntry } from 'kafkajs';
 import type { Logger } from '../../lib/logger.js';
 import type { DeclaredTopic } from './declared-topics.js';
 import { calmIdleConnections } from './kafkajs-internals.js';
 
 calmIdleConnections();
-
-export type { Consumer, EachBatchPayload, KafkaMessage, PartitionAssigner } from 'kafkajs';
 
 /** Encodes and decodes what the members of a consumer group tell each other. */
 export const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol;
@@ -19,54 +17,6 @@ export function kafkaLogCreator(log: Logger) {
     ({ namespace, label, log: { message } }: LogEntry) => {
       log.debug({ kafkajs: namespace, severity: label }, message);
     };
-}
-
-export interface ConsumerOptions {
-  readonly brokers: readonly string[];
-  readonly groupId: string;
-  readonly clientId: string;
-  readonly assigner: PartitionAssigner;
-  readonly sessionTimeoutMs: number;
-  /** Of one fetch, in bytes; soft. */
-  readonly fetchBytes: number;
-  readonly log: Logger;
-}
-
-/** Kafka answers at once when there is data; this bounds how long an idle fetch, and with it a stop, lasts. In ms. */
-const IDLE_FETCH_MS = 300;
-
-/**
- * A consumer on a `Kafka` object of its own: kafkajs keeps committed offsets by object and group, and two consumers
- * of one group on the same object wipe each other's.
- */
-export function createConsumer(options: ConsumerOptions): Consumer {
-  const kafka = new kafkajs.Kafka({
-    brokers: [...options.brokers],
-    clientId: options.clientId,
-    connectionTimeout: 1_000,
-    requestTimeout: 10_000,
-    logLevel: kafkajs.logLevel.WARN,
-    logCreator: kafkaLogCreator(options.log),
-    retry: {
-      retries: 4,
-      initialRetryTime: 100,
-      maxRetryTime: 1_000,
-      // the next request makes a new consumer; one that restarted by itself could not be told from a dead one
-      restartOnFailure: async () => false,
-    },
-  });
-  return kafka.consumer({
-    groupId: options.groupId,
-    partitionAssigners: [options.assigner],
-    sessionTimeout: options.sessionTimeoutMs,
-    heartbeatInterval: Math.min(1_000, Math.floor(options.sessionTimeoutMs / 5)),
-    rebalanceTimeout: 30_000,
-    maxWaitTimeInMs: IDLE_FETCH_MS,
-    maxBytes: options.fetchBytes,
-    maxBytesPerPartition: options.fetchBytes,
-    allowAutoTopicCreation: false,
-    retry: { retries: 4 },
-  });
 }
 
 /**

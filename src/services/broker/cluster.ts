@@ -1,19 +1,18 @@
 import { HttpError } from '../../http/errors.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
-import { kafkaLogCreator } from './client.js';
+import { Connections } from './connections.js';
 import { unavailable } from './errors.js';
-import { type Address, type Api, KafkaConnection, KafkaTimeout } from './kafkajs-internals.js';
+import type { Address, KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
+import type { Api } from './kafkajs-internals.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
 
 /**
  * What a connection is for. A broker answers one request after the other on a connection, so those that may wait
  * long (`poll`, and `produce` for its replicas) do not share one with those that must be quick.
  */
-export type Lane = 'control' | 'produce' | 'fetch' | 'poll';
+export type Lane = 'control' | 'produce' | 'fetch' | `poll ${number}`;
 
-/** Connect and first exchange get so long each, in ms: a request must know within 2 s that Kafka is away. */
-const CONNECT_MS = 800;
 /** A question about topics is answered from memory by a broker that is well. In ms. */
 const METADATA_MS = 1_500;
 /** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
@@ -21,6 +20,7 @@ const TOPIC_AGE_MS = 30_000;
 
 export interface ClusterOptions {
   readonly brokers: readonly string[];
+  readonly security: KafkaSecurity;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
   readonly now: () => number;
@@ -35,16 +35,16 @@ interface KnownTopic {
 export class Cluster {
   private readonly seeds: readonly Address[];
   private readonly nodes = new Map<number, Address>();
-  private readonly connections = new Map<string, Promise<KafkaConnection>>();
+  private readonly connections: Connections;
   private readonly known = new Map<string, KnownTopic>();
   private wanted = new Set<string>();
   private refreshing: Promise<Map<string, Topic>> | undefined;
   private everything: Promise<Topic[]> | undefined;
-  private closed = false;
 
   constructor(private readonly options: ClusterOptions) {
     this.seeds = options.brokers.map(parseAddress);
-    options.lifecycle.onStop('kafka connections', () => this.close());
+    this.connections = new Connections(options);
+    options.lifecycle.onStop('kafka connections', () => this.connections.close());
   }
 
   /** Topics by name, without those that do not exist. @param fresh ask Kafka even when all are known */
@@ -101,10 +101,24 @@ export class Cluster {
    * @throws kafkajs' connection errors, KafkaTimeout
    */
   async request<Reply>(node: number, lane: Lane, api: Api, args: object, timeoutMs: number): Promise<Reply> {
-    const address = this.nodes.get(node);
-    if (address === undefined) throw unavailable(new Error(`broker ${node} is not known`));
-    const connection = await this.connection(`${node} ${lane}`, address);
+    const connection = await this.connections.to(`${node} ${lane}`, this.addressOf(node));
     return connection.request<Reply>(api, args, timeoutMs);
+  }
+
+  /** The same for a request of our own making. */
+  async call<Reply>(node: number, lane: Lane, call: OwnCall<Reply>, timeoutMs: number): Promise<Reply> {
+    const connection = await this.connections.to(`${node} ${lane}`, this.addressOf(node));
+    return connection.call(call, timeoutMs);
+  }
+
+  /** A connection for one caller, who closes it: for what may keep it busy for long. */
+  openOwn(node: number): Promise<KafkaConnection> {
+    return this.connections.open(this.addressOf(node));
+  }
+
+  /** A broker that something else than a question about topics has told of. */
+  meet(node: number, address: Address): void {
+    this.nodes.set(node, address);
   }
 
   /** One request to any broker that answers. @throws HttpError 503 */
@@ -132,50 +146,23 @@ export class Cluster {
 
   /** All known brokers are tried at once, those that the cluster told of and those of the configuration. */
   private async anyConnection(): Promise<KafkaConnection> {
-    const known = [...this.nodes].map(([node, address]) => this.connection(`${node} control`, address));
+    const known = [...this.nodes].map(([node, address]) => this.connections.to(`${node} control`, address));
     if (known.length > 0) {
       const first = await Promise.any(known).catch(() => undefined);
       if (first !== undefined) return first;
     }
     const seeds = this.seeds.map((address) =>
-      this.connection(`seed ${address.host}:${address.port}`, address),
+      this.connections.to(`seed ${address.host}:${address.port}`, address),
     );
     return Promise.any(seeds).catch((error: AggregateError) => {
       throw unavailable(error.errors[0]);
     });
   }
 
-  private async connection(key: string, address: Address): Promise<KafkaConnection> {
-    if (this.closed) throw new HttpError('stopping');
-    const current = this.connections.get(key);
-    if (current !== undefined) {
-      const open = await current;
-      if (open.isOpen && open.address.host === address.host && open.address.port === address.port)
-        return open;
-      if (this.connections.get(key) === current) {
-        this.connections.delete(key);
-        open.close();
-      }
-      return this.connection(key, address);
-    }
-    const opening = KafkaConnection.open(address, {
-      clientId: 'portico',
-      connectTimeoutMs: CONNECT_MS,
-      logCreator: kafkaLogCreator(this.options.log),
-    }).catch((error: unknown) => {
-      this.connections.delete(key);
-      // a broker that takes the connection and stays silent is as good as away
-      throw error instanceof KafkaTimeout ? unavailable(error) : error;
-    });
-    this.connections.set(key, opening);
-    return opening;
-  }
-
-  private async close(): Promise<void> {
-    this.closed = true;
-    const opened = await Promise.allSettled(this.connections.values());
-    for (const result of opened) if (result.status === 'fulfilled') result.value.close();
-    this.connections.clear();
+  private addressOf(node: number): Address {
+    const address = this.nodes.get(node);
+    if (address === undefined) throw unavailable(new Error(`broker ${node} is not known`));
+    return address;
   }
 }
 

@@ -1,21 +1,17 @@
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
-import { kafkaType, translateError } from './errors.js';
+import { kafkaType } from './errors.js';
 import type { Delivery, GroupMember } from './group-member.js';
-import type { TopicPartitionOffset } from './offset-commits.js';
+import type { TopicPartitionOffset } from './group-offsets.js';
 import type { Message } from './schemas.js';
 import { Turns } from './turns.js';
 import { pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
-/** Pause before a member is made again because the group's coordinator was not ready, in ms. */
-const COORDINATOR_PAUSE_MS = 200;
-const COORDINATOR_NOT_READY = new Set([
-  'GROUP_COORDINATOR_NOT_AVAILABLE',
-  'GROUP_LOAD_IN_PROGRESS',
-  'NOT_COORDINATOR_FOR_GROUP',
-]);
+/** Pause before a commit that met a rebalance is tried again, in ms. */
+const REBALANCE_PAUSE_MS = 100;
+const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
 /** What one consume came to. Its caller says how the reply fared, once; until then no other consume has its turn. */
 export interface Consumed {
@@ -55,6 +51,11 @@ export class ConsumerInstance {
     return this.options.name;
   }
 
+  /** Another member of the group joins: this one need not wait for its heartbeat. */
+  hurry(): void {
+    this.member.hurry();
+  }
+
   get assignment(): ReadonlyMap<string, readonly number[]> {
     return this.member.assignment;
   }
@@ -78,23 +79,15 @@ export class ConsumerInstance {
 
   /**
    * Commits `positions` as they are, or what was last delivered when there are none.
-   * @throws HttpError 409 for partitions of others, 503 while the group is rebalancing
+   * @throws HttpError 409 for partitions of others, 503 when the group does not come to rest in time
    */
   async commit(positions: readonly TopicPartitionOffset[], deadline: AbortSignal): Promise<void> {
     const until = deadlineOf(undefined, deadline, this.closing.signal);
-    while (this.member.state === 'joining' && !until.signal.aborted) await this.member.change(until.signal);
-    until.release();
-    if (this.member.state !== 'joined') throw notInGroup(this.member.failure);
-    const foreign = positions.find((position) => !this.member.isAssigned(position));
-    if (foreign !== undefined) {
-      const { topic, partition } = foreign;
-      throw new HttpError('conflict', `Partition ${partition} of ${topic} is not assigned to this instance.`);
+    try {
+      while (!(await this.tryCommit(positions, until.signal)));
+    } finally {
+      until.release();
     }
-    const { commits } = this.member;
-    const commit = positions.length > 0 ? commits.commit(positions) : commits.commitDelivered();
-    await commit.catch((error: unknown) => {
-      throw translateError(error);
-    });
   }
 
   /** Wakes whoever waits, commits, leaves the group. */
@@ -104,6 +97,27 @@ export class ConsumerInstance {
     await this.turns.take(patience.signal);
     patience.release();
     await this.member.close();
+  }
+
+  /** False when the group rebalanced meanwhile: the same positions may be committed as soon as it is joined again. */
+  private async tryCommit(positions: readonly TopicPartitionOffset[], until: AbortSignal): Promise<boolean> {
+    const { member } = this;
+    while (member.state === 'joining' && !until.aborted) await member.change(until);
+    if (member.state !== 'joined') throw notInGroup(member.failure);
+    const foreign = positions.find((position) => !member.isAssigned(position));
+    if (foreign !== undefined) {
+      const { topic, partition } = foreign;
+      throw new HttpError('conflict', `Partition ${partition} of ${topic} is not assigned to this instance.`);
+    }
+    try {
+      await (positions.length > 0 ? member.commits.commit(positions) : member.commits.commitDelivered());
+      return true;
+    } catch (error) {
+      if (!REBALANCING.has(kafkaType(error) ?? '') || until.aborted) throw error;
+      member.hurry();
+      await untilAborted(pause(REBALANCE_PAUSE_MS), until);
+      return false;
+    }
   }
 
   private async takeInTurn(
@@ -117,8 +131,8 @@ export class ConsumerInstance {
       while (!until.aborted) {
         const delivery = this.member.take(this.options.maxRecords, this.options.maxBytes);
         if (delivery !== undefined) return delivered(delivery, endTurn);
-        if (this.member.state === 'dead') await this.retryOrThrow(until);
-        else await this.member.change(until);
+        if (this.member.failure !== undefined) throw this.member.failure;
+        await this.member.more(until);
       }
       // a member that is still being replaced keeps the turn: nobody may take from either
       return this.nothing(() => void replaced.then(endTurn, endTurn));
@@ -136,18 +150,11 @@ export class ConsumerInstance {
   private async renewed(topics: readonly string[]): Promise<void> {
     const isSame =
       topics.length === this.topics.length && topics.every((topic, i) => topic === this.topics[i]);
-    if (isSame && !this.member.isLost) return;
+    if (isSame && !this.member.isLost) return this.member.noticeTopics();
     await this.member.close();
     if (this.closing.signal.aborted) return;
     this.topics = topics;
     this.member = this.options.createMember(topics);
-  }
-
-  private async retryOrThrow(until: AbortSignal): Promise<void> {
-    const type = kafkaType(this.member.failure);
-    if (type === undefined || !COORDINATOR_NOT_READY.has(type)) throw translateError(this.member.failure);
-    await untilAborted(pause(COORDINATOR_PAUSE_MS), until);
-    if (!until.aborted) await this.renewed(this.topics);
   }
 }
 

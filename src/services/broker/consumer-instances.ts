@@ -1,14 +1,17 @@
 import { HttpError } from '../../http/errors.js';
 import { IdleRegistry } from '../../lib/idle-registry.js';
 import type { Logger } from '../../lib/logger.js';
-import { createConsumer, type PartitionAssigner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
+import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
-import { committedOffsets } from './group-offsets.js';
-import type { TopicPartitionOffset } from './offset-commits.js';
+import { committedOffsets, type TopicPartitionOffset } from './group-offsets.js';
+import type { LogReader } from './log-reader.js';
 import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
-import { subscriptionAssigner } from './subscription-assigner.js';
+import { noOffset } from './start-offsets.js';
+
+/** After so long a join has reached the broker, in ms. */
+const HURRY_MS = 60;
 
 export interface InstanceName {
   readonly group: string;
@@ -17,7 +20,8 @@ export interface InstanceName {
 
 export interface ConsumerInstancesOptions {
   readonly cluster: Cluster;
-  readonly brokers: readonly string[];
+  readonly coordinators: Coordinators;
+  readonly reader: LogReader;
   readonly idleTimeoutMs: number;
   readonly sessionTimeoutMs: number;
   readonly maxRecords: number;
@@ -29,20 +33,15 @@ export interface ConsumerInstancesOptions {
 /** Every consumer instance of one cluster: made by its first consume, closed when idle, asked to or at the stop. */
 export class ConsumerInstances {
   private readonly registry: IdleRegistry<ConsumerInstance>;
-  private readonly assigner: PartitionAssigner;
 
   constructor(private readonly options: ConsumerInstancesOptions) {
-    const { cluster, log, idleTimeoutMs } = options;
+    const { log, idleTimeoutMs } = options;
     this.registry = new IdleRegistry({
       idleMs: idleTimeoutMs,
       close: async (instance, reason) => {
         await instance.close();
         log.info({ group: instance.group, instance: instance.name, reason }, 'consumer instance closed');
       },
-    });
-    this.assigner = subscriptionAssigner(async (topics) => {
-      const known = await cluster.topics(topics, true);
-      return new Map([...known].map(([name, { partitions }]) => [name, partitions.length]));
     });
   }
 
@@ -137,29 +136,32 @@ export class ConsumerInstances {
     topics: readonly string[],
     headers: ConsumerHeaders,
   ): GroupMember {
-    const { brokers, maxBytes, log, now } = this.options;
-    const sessionTimeoutMs = headers['broker-session-timeout-ms'] ?? this.options.sessionTimeoutMs;
-    const consumer = createConsumer({
-      brokers,
-      groupId: group,
-      // Kafka's tools show it as client id and at the beginning of the member id
-      clientId: instance,
-      assigner: this.assigner,
-      sessionTimeoutMs,
-      fetchBytes: maxBytes,
-      log,
-    });
+    const { cluster, coordinators, reader, log, now } = this.options;
     return new GroupMember({
-      consumer,
+      cluster,
+      coordinators,
+      reader,
+      group,
+      instance,
       topics,
-      fromBeginning: headers['broker-auto-offset-reset'] !== 'latest',
+      offsetReset: headers['broker-auto-offset-reset'],
       commitIntervalMs: headers['broker-enable-auto-commit']
         ? headers['broker-auto-commit-interval']
         : undefined,
-      silenceMs: sessionTimeoutMs,
+      sessionTimeoutMs: headers['broker-session-timeout-ms'] ?? this.options.sessionTimeoutMs,
+      onJoining: () => this.hurryOthers(group, instance),
       log,
       now,
     });
+  }
+
+  /** A join is answered when all members have joined again, and they learn of it by their heartbeats. */
+  private hurryOthers(group: string, instance: string): void {
+    const timer = setTimeout(() => {
+      for (const other of this.registry.values())
+        if (other.group === group && other.name !== instance) other.hurry();
+    }, HURRY_MS);
+    timer.unref();
   }
 
   /** There is no use in more instances than partitions: the contract's limit. */
@@ -172,15 +174,13 @@ export class ConsumerInstances {
   }
 
   private async checkCommitted(group: string, topics: readonly string[]): Promise<void> {
-    const { cluster } = this.options;
-    const offsets = await committedOffsets(cluster, group, await cluster.existing(topics));
-    const without = offsets.find(({ offset }) => offset < 0);
-    if (without === undefined) return;
-    const where = `partition ${without.partition} of ${without.topic}`;
-    throw new HttpError(
-      'invalid_request',
-      `Group ${group} has no committed offset for ${where}, and auto offset reset is none.`,
+    const { cluster, coordinators } = this.options;
+    const partitions = [...(await cluster.existing(topics))].flatMap(([topic, known]) =>
+      known.partitions.map(({ id }) => ({ topic, partition: id })),
     );
+    const offsets = await committedOffsets(coordinators, group, partitions);
+    const without = offsets.find(({ offset }) => offset < 0);
+    if (without !== undefined) throw noOffset(group, without);
   }
 
   private unknown({ group, instance }: InstanceName): HttpError {

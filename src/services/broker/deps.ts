@@ -1,12 +1,14 @@
 import { jsonRoute } from '../../http/route.js';
 import type { Cluster } from './cluster.js';
 import type { ConsumerInstances } from './consumer-instances.js';
+import type { Coordinators } from './coordinators.js';
 import type { Fetcher } from './fetcher.js';
 import type { Producer } from './producer.js';
 
 /** What the routes of one cluster work with. */
 export interface BrokerDeps {
   readonly cluster: Cluster;
+  readonly coordinators: Coordinators;
   readonly producer: Producer;
   readonly fetcher: Fetcher;
   readonly consumers: ConsumerInstances;
@@ -24,6 +26,13 @@ const GRACE_MS = 10_000;
 /** No wait is longer, whatever is configured, in ms. */
 const LONGEST_WAIT_MS = 86_400_000;
 
+/** The contract's wait for offsets where the request gives none, in ms. */
+export const OFFSETS_WAIT_MS = 10_000;
+
+export function waitOf(timeoutMs: number | undefined, byDefault: number): number {
+  return Math.min(timeoutMs ?? byDefault, LONGEST_WAIT_MS);
+}
+
 export function deadlineFor(waitMs: number | undefined): number {
-  return Math.min(waitMs ?? DEFAULT_WAIT_MS, LONGEST_WAIT_MS) + GRACE_MS;
+  return waitOf(waitMs, DEFAULT_WAIT_MS) + GRACE_MS;
 }

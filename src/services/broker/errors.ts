@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 import { z } from 'zod';
 import { type ErrorCode, HttpError } from '../../http/errors.js';
-import { errorType, KafkaTimeout } from './kafkajs-internals.js';
+import { KafkaTimeout } from './kafka-connection.js';
+import { errorType } from './kafkajs-internals.js';
 
 /** The body of every error of this contract. */
 export const errorReply = z.object({ error: z.string(), status: z.int() });
@@ -39,6 +40,8 @@ const MEANING: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   REBALANCE_IN_PROGRESS: ['backend_unavailable', 'The group is rebalancing.'],
   ILLEGAL_GENERATION: ['backend_unavailable', 'The group is rebalancing.'],
   UNKNOWN_MEMBER_ID: ['backend_unavailable', 'The group is rebalancing.'],
+  GROUP_MAX_SIZE_REACHED: ['conflict', 'The group has as many members as the broker allows.'],
+  FENCED_INSTANCE_ID: ['conflict', 'Another gateway has taken this instance over.'],
   REQUEST_TIMED_OUT: ['timeout', 'The replicas did not acknowledge in time.'],
 };
 
@@ -51,15 +54,28 @@ const DISCONNECTED = new Set([
   'KafkaJSLockTimeout',
 ]);
 
+/** The broker that was asked is not, or no longer, the partition's leader. */
+export const STALE_LEADER: ReadonlySet<string> = new Set([
+  'NOT_LEADER_FOR_PARTITION',
+  'LEADER_NOT_AVAILABLE',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+]);
+
 /** Kafka's own refusal of one partition's part of a request. @param about what was refused, such as `topic orders, partition 3` */
 export function kafkaRefusal(type: string, about: string): HttpError {
   const [code, text] = MEANING[type] ?? ['backend_error', `Kafka refused with ${type}.`];
-  return new HttpError(code, `${text} (${about})`, { cause: new Error(type) });
+  return new HttpError(code, `${text} (${about})`, { cause: Object.assign(new Error(type), { type }) });
 }
 
 /** Error code of one partition's part of a reply, as an error for the caller. */
 export function kafkaCodeRefusal(code: number, about: string): HttpError {
   return kafkaRefusal(errorType(code), about);
+}
+
+/** @throws HttpError for any error code but 0 of a request about a consumer group */
+export function checkCode(code: number, group: string): void {
+  if (code !== 0) throw kafkaCodeRefusal(code, `group ${group}`);
 }
 
 /** Whatever talking to Kafka threw, as what the caller is told; the original is the cause. */
@@ -71,11 +87,8 @@ export function translateError(error: unknown): HttpError {
     // kafkajs' retrier wraps an error without its type: the first one along the chain is Kafka's
     const meaning = link.type === undefined ? undefined : MEANING[link.type];
     if (meaning !== undefined) return new HttpError(meaning[0], meaning[1], { cause: error });
-    if (link.name === 'KafkaJSNotImplemented') {
-      return new HttpError('backend_error', 'The records are compressed with a codec other than gzip.', {
-        cause: error,
-      });
-    }
+    if (link.name === 'KafkaJSSASLAuthenticationError')
+      return new HttpError('backend_unavailable', 'Kafka does not let the gateway in.', { cause: error });
   }
   return new HttpError('backend_error', undefined, { cause: error });
 }

@@ -1,26 +1,39 @@
+import type { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
-import type { Consumer, EachBatchPayload } from './client.js';
-import { kafkaType } from './errors.js';
-import { HeldBatch, type TakenPart } from './held-batch.js';
-import { HeldBatches } from './held-batches.js';
+import { AssignedLogs, type TakenPart } from './assigned-logs.js';
+import { AssignedPartition } from './assigned-partition.js';
+import type { Cluster } from './cluster.js';
+import type { Coordinators } from './coordinators.js';
+import type { Assignment } from './group-protocol.js';
+import { GroupSession } from './group-session.js';
+import type { LogReader } from './log-reader.js';
 import { OffsetCommits } from './offset-commits.js';
-import { toMessage } from './records.js';
+import type { TopicPartition } from './partitions.js';
 import type { Message } from './schemas.js';
-import { endedWithin } from './waits.js';
+import { type OffsetReset, StartOffsets } from './start-offsets.js';
+import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
+import { partitionKey } from './topic-offsets.js';
+import { Changes, endedWithin } from './waits.js';
 
-/** A held batch occupies one; with more partitions than that, the rest of a fetch waits for its turn. They cost little. */
-const WORKERS = 256;
 /** A final or hurried commit gets so long, in ms. */
 const COMMIT_MS = 2_000;
+/** What was read ahead is dropped when nobody asked for so long, in ms. */
+const DROP_MS = 5_000;
 
 export interface MemberOptions {
-  readonly consumer: Consumer;
+  readonly cluster: Cluster;
+  readonly coordinators: Coordinators;
+  readonly reader: LogReader;
+  /** As Kafka knows it. */
+  readonly group: string;
+  readonly instance: string;
   readonly topics: readonly string[];
-  readonly fromBeginning: boolean;
+  readonly offsetReset: OffsetReset;
   /** `undefined`: positions are committed on request only. */
   readonly commitIntervalMs: number | undefined;
-  /** Without a sign of life for so long the consumer counts as dead, in ms. */
-  readonly silenceMs: number;
+  readonly sessionTimeoutMs: number;
+  /** Of this member: the others of its group in this process are told, so that they need not wait for a heartbeat. */
+  readonly onJoining: () => void;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -35,149 +48,151 @@ export interface Delivery {
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
 export class GroupMember {
   /** Topic -> partitions; empty until joined. */
-  assignment: ReadonlyMap<string, readonly number[]> = new Map();
+  assignment: Assignment = new Map();
   state: 'joining' | 'joined' | 'dead' | 'closed' = 'joining';
   /** Why it died. */
-  failure: unknown;
-  private readonly batches = new HeldBatches();
+  failure: HttpError | undefined;
   readonly commits: OffsetCommits;
-  private readonly started: Promise<void>;
-  private waiters = new Set<() => void>();
-  private lastSign: number;
+  private readonly session: GroupSession;
+  private readonly start: StartOffsets;
+  private readonly logs: AssignedLogs;
+  private readonly changes = new Changes();
+  private readonly idleCheck: NodeJS.Timeout;
+  private counts = '';
+  private lastTake = 0;
 
   constructor(private readonly options: MemberOptions) {
-    this.lastSign = options.now();
+    const { cluster, coordinators, reader, group, commitIntervalMs, topics } = options;
+    this.start = new StartOffsets(cluster, coordinators, group, options.offsetReset);
+    this.logs = new AssignedLogs({ reader, reset: (partition) => this.start.again(partition) });
     this.commits = new OffsetCommits({
-      consumer: options.consumer,
-      isJoined: () => this.state === 'joined',
+      coordinators,
+      membership: () => this.session.membership,
       isAssigned: (partition) => this.isAssigned(partition),
+      isJoined: () => this.state === 'joined',
       log: options.log,
     });
-    if (options.commitIntervalMs !== undefined) this.commits.repeat(options.commitIntervalMs);
-    this.listen();
-    this.started = this.start();
+    if (commitIntervalMs !== undefined) this.commits.repeat(commitIntervalMs);
+    const protocol = subscriptionProtocol(topics, cluster, (counts) => {
+      this.counts = counts;
+    });
+    this.session = new GroupSession({
+      ...options,
+      group,
+      protocol,
+      onJoined: (assignment, goesOn) => this.joined(assignment, goesOn),
+      onRebalance: (canCommit) => this.rebalance(canCommit),
+      onDeath: (error) => this.die(error),
+    });
+    options.onJoining();
+    this.idleCheck = setInterval(() => this.dropWhenIdle(), DROP_MS);
+    this.idleCheck.unref();
   }
 
-  /** Dead, or so silent that kafkajs must have lost it without a word. */
   get isLost(): boolean {
-    if (this.state === 'dead' || this.state === 'closed') return true;
-    // while it joins, the broker rightly keeps it waiting, and kafkajs has a timeout of its own
-    return this.state === 'joined' && this.options.now() - this.lastSign > this.options.silenceMs;
+    return this.state === 'dead' || this.state === 'closed';
   }
 
   /** What is there now, up to the limits; `undefined` when nothing is. */
   take(maxRecords: number, maxBytes: number): Delivery | undefined {
-    const parts = this.batches.take(maxRecords, maxBytes);
+    if (this.state !== 'joined') return undefined;
+    this.lastTake = this.options.now();
+    const parts = this.logs.take(maxRecords, maxBytes);
     if (parts.length === 0) return undefined;
     return {
-      messages: parts.flatMap(({ batch, records }) =>
-        records.map((record) => toMessage(batch.topic, batch.partition, record)),
-      ),
+      messages:
+        parts.length === 1 ? (parts[0] as TakenPart).messages : parts.flatMap(({ messages }) => messages),
       arrived: () => this.arrived(parts),
       putBack: () => {
-        for (const { batch, records } of parts) batch.putBack(records);
-        this.wake();
+        for (const { from, messages } of parts) from.putBack(messages);
       },
     };
   }
 
-  /** Resolves at the next change: records, a join, death, or `signal`. */
-  change(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const wake = () => {
-        signal.removeEventListener('abort', wake);
-        this.waiters.delete(wake);
-        resolve();
-      };
-      if (signal.aborted) return resolve();
-      this.waiters.add(wake);
-      signal.addEventListener('abort', wake);
-    });
+  /** Resolves when there may be records to take, at a join, at death, or at `signal`. @throws HttpError where nothing can be read */
+  async more(signal: AbortSignal): Promise<void> {
+    if (this.state !== 'joined') return this.change(signal);
+    const end = this.changes.signal(signal);
+    try {
+      await this.logs.fill(end.signal);
+    } finally {
+      end.release();
+    }
   }
 
-  /** Commits (where commits are automatic), leaves the group, disconnects. */
+  /** Resolves at the next join, death or close, or at `signal`. */
+  change(signal: AbortSignal): Promise<void> {
+    return this.changes.next(signal);
+  }
+
+  /** Asks the broker now whether the group rebalances. */
+  hurry(): void {
+    if (this.state === 'joined') this.session.hurry();
+  }
+
+  /** What is known of its topics by now; where partitions were added, the group deals them out. */
+  async noticeTopics(): Promise<void> {
+    if (this.state !== 'joined') return;
+    const { cluster, topics } = this.options;
+    if ((await partitionCounts(cluster, topics)) !== this.counts && this.state === 'joined')
+      this.session.rejoin();
+  }
+
+  isAssigned({ topic, partition }: TopicPartition): boolean {
+    return this.assignment.get(topic)?.includes(partition) === true;
+  }
+
+  /** Commits (where commits are automatic), leaves the group. */
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.commits.stop();
+    clearInterval(this.idleCheck);
     await this.commitInHaste();
     this.state = 'closed';
-    this.batches.releaseAll();
-    this.wake();
-    // kafkajs forgets to stop a consumer that is told to while it joins
-    await this.started;
-    await this.options.consumer.disconnect().catch(() => {});
+    this.logs.assign([]);
+    this.changes.tell();
+    await this.session.leave();
   }
 
-  private async start(): Promise<void> {
-    const { consumer, topics, fromBeginning } = this.options;
-    try {
-      await consumer.connect();
-      await consumer.subscribe({ topics: [...topics], fromBeginning });
-      await consumer.run({
-        autoCommit: false,
-        eachBatchAutoResolve: false,
-        partitionsConsumedConcurrently: WORKERS,
-        eachBatch: (payload) => this.hold(payload),
-      });
-    } catch (error) {
-      this.die(error);
-      await consumer.disconnect().catch(() => {});
+  private async joined(assignment: Assignment, goesOn: boolean): Promise<void> {
+    const wanted = [...assignment].flatMap(([topic, partitions]) =>
+      partitions.map((partition) => ({ topic, partition })),
+    );
+    const kept = goesOn ? wanted.flatMap((one) => this.logs.find(one.topic, one.partition) ?? []) : [];
+    const isKept = new Set(kept.map(partitionKey));
+    const added = await this.start.of(wanted.filter((one) => !isKept.has(partitionKey(one))));
+    if (this.isLost) return;
+    // what was delivered before of partitions that others may have had meanwhile is read again from there
+    this.commits.keepOnly(isKept);
+    for (const { topic, partition, readFrom, isReset } of added) {
+      // like the Java client: else a group that has read nothing yet would begin elsewhere after a restart
+      if (isReset && this.options.commitIntervalMs !== undefined)
+        this.commits.delivered({ topic, partition, offset: readFrom });
     }
+    this.logs.assign([
+      ...kept,
+      ...added.map((one) => new AssignedPartition(one.topic, one.partition, one.readFrom)),
+    ]);
+    this.assignment = assignment;
+    this.state = 'joined';
+    this.changes.tell();
   }
 
-  private listen(): void {
-    const { consumer, now } = this.options;
-    const { GROUP_JOIN, CRASH, FETCH, HEARTBEAT, REBALANCING } = consumer.events;
-    consumer.on(GROUP_JOIN, ({ payload }) => {
-      // what was delivered before and not committed is read again from here
-      this.commits.forget();
-      this.batches.releaseAll();
-      this.assignment = new Map(Object.entries(payload.memberAssignment));
-      if (this.state === 'joining') this.state = 'joined';
-      this.lastSign = now();
-      this.wake();
-    });
-    consumer.on(REBALANCING, () => {
-      if (this.state === 'joined') this.state = 'joining';
-      this.lastSign = now();
-    });
-    const alive = () => {
-      this.lastSign = now();
-    };
-    consumer.on(FETCH, alive);
-    consumer.on(HEARTBEAT, alive);
-    consumer.on(CRASH, ({ payload }) => this.die(payload.error));
-  }
-
-  private async hold(payload: EachBatchPayload): Promise<void> {
-    const batch = new HeldBatch(payload);
-    this.batches.add(batch);
-    this.wake();
-    try {
-      await batch.hold();
-    } catch (error) {
-      const rebalances = kafkaType(error) === 'REBALANCE_IN_PROGRESS';
-      if (rebalances) await this.commitInHaste();
-      this.batches.releaseAll();
-      throw error;
-    } finally {
-      this.batches.remove(batch);
-    }
+  private async rebalance(canCommit: boolean): Promise<void> {
+    if (canCommit) await this.commitInHaste();
+    if (this.state !== 'joined') return;
+    this.state = 'joining';
+    this.options.onJoining();
+    this.changes.tell();
   }
 
   private arrived(parts: readonly TakenPart[]): void {
-    for (const { batch, records } of parts) {
-      const { topic, partition, isOver } = batch;
-      // a batch that was released meanwhile belongs to an earlier membership: it is read again
-      if (isOver) continue;
-      const offset = Number(records.at(-1)?.offset) + 1;
-      this.commits.delivered({ topic, partition, offset });
-      batch.arrived(records);
+    for (const { from, messages } of parts) {
+      // it is somebody else's by now, and read again from the committed offset
+      if (from.isLost) continue;
+      const offset = (messages.at(-1) as Message).offset + 1;
+      this.commits.delivered({ topic: from.topic, partition: from.partition, offset });
     }
-  }
-
-  isAssigned({ topic, partition }: { readonly topic: string; readonly partition: number }): boolean {
-    return this.assignment.get(topic)?.includes(partition) === true;
   }
 
   private async commitInHaste(): Promise<void> {
@@ -185,16 +200,17 @@ export class GroupMember {
     await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
-  private die(error: unknown): void {
-    if (this.state === 'closed' || this.state === 'dead') return;
+  private dropWhenIdle(): void {
+    if (this.options.now() - this.lastTake > DROP_MS) this.logs.drop();
+  }
+
+  private die(error: HttpError): void {
+    if (this.isLost) return;
     this.state = 'dead';
     this.failure = error;
     this.commits.stop();
-    this.batches.releaseAll();
-    this.wake();
-  }
-
-  private wake(): void {
-    for (const wake of [...this.waiters]) wake();
+    clearInterval(this.idleCheck);
+    this.logs.assign([]);
+    this.changes.tell();
   }
 }

@@ -1,52 +1,24 @@
-import type { Cluster } from './cluster.js';
-import { kafkaCodeRefusal, translateError } from './errors.js';
+import { groupBy } from '../../lib/group-by.js';
+import type { Coordinators } from './coordinators.js';
+import type { TopicPartition } from './partitions.js';
+import { partitionKey } from './topic-offsets.js';
 
-export interface CommittedOffset {
-  readonly topic: string;
-  readonly partition: number;
+export interface TopicPartitionOffset extends TopicPartition {
   /** The next offset to read; -1 where nothing was committed. */
   readonly offset: number;
 }
 
-const ASK_MS = 2_000;
-
-/** Offsets that a group has committed, whoever its members are. @throws HttpError */
-export async function committedOffsets(
-  cluster: Cluster,
-  group: string,
-  topics: ReadonlyMap<string, { readonly partitions: readonly { readonly id: number }[] }>,
-): Promise<CommittedOffset[]> {
-  const found = await cluster.ask<{ errorCode: number; coordinator: { nodeId: number } }>(
-    'GroupCoordinator',
-    {
-      groupId: group,
-    },
-  );
-  if (found.errorCode !== 0) throw kafkaCodeRefusal(found.errorCode, `group ${group}`);
-  const wanted = [...topics].map(([topic, { partitions }]) => ({
-    topic,
-    partitions: partitions.map(({ id }) => ({ partition: id })),
-  }));
-  const reply = await cluster
-    .request<OffsetFetchReply>(
-      found.coordinator.nodeId,
-      'control',
-      'OffsetFetch',
-      { groupId: group, topics: wanted },
-      ASK_MS,
-    )
-    .catch((error: unknown) => {
-      throw translateError(error);
-    });
-  return reply.responses.flatMap(({ topic, partitions }) =>
-    partitions.map(({ partition, offset, errorCode }) => {
-      if (errorCode !== 0) throw kafkaCodeRefusal(errorCode, `group ${group}, topic ${topic}`);
-      return { topic, partition, offset: Number(offset) };
-    }),
-  );
+/** Who commits: a member of the group in its generation. */
+export interface Membership {
+  readonly group: string;
+  readonly generation: number;
+  readonly member: string;
 }
 
-interface OffsetFetchReply {
+const ASK_MS = 3_000;
+
+interface Reply {
+  readonly errorCode?: number;
   readonly responses: readonly {
     readonly topic: string;
     readonly partitions: readonly {
@@ -55,4 +27,49 @@ interface OffsetFetchReply {
       readonly errorCode: number;
     }[];
   }[];
+}
+
+/** Offsets that a group has committed, in the order of `wanted`, whoever its members are. @throws HttpError */
+export async function committedOffsets(
+  coordinators: Coordinators,
+  group: string,
+  wanted: readonly TopicPartition[],
+): Promise<TopicPartitionOffset[]> {
+  if (wanted.length === 0) return [];
+  const topics = [...groupBy(wanted, ({ topic }) => topic)].map(([topic, partitions]) => ({
+    topic,
+    partitions: partitions.map(({ partition }) => ({ partition })),
+  }));
+  const args = { groupId: group, topics };
+  const reply = await coordinators.request<Reply>(group, 'OffsetFetch', args, ASK_MS, firstError);
+  const offsets = new Map<string, number>();
+  for (const { topic, partitions } of reply.responses)
+    for (const { partition, offset } of partitions)
+      offsets.set(partitionKey({ topic, partition }), Number(offset));
+  return wanted.map(({ topic, partition }) => {
+    const offset = offsets.get(partitionKey({ topic, partition })) ?? -1;
+    return { topic, partition, offset: Math.max(-1, offset) };
+  });
+}
+
+/** Commits exactly `positions`, all of them or none. @throws HttpError, such as 503 while the group is rebalancing */
+export async function commitOffsets(
+  coordinators: Coordinators,
+  { group, generation, member }: Membership,
+  positions: readonly TopicPartitionOffset[],
+): Promise<void> {
+  const topics = [...groupBy(positions, ({ topic }) => topic)].map(([topic, partitions]) => ({
+    topic,
+    partitions: partitions.map(({ partition, offset }) => ({ partition, offset: String(offset) })),
+  }));
+  const args = { groupId: group, groupGenerationId: generation, memberId: member, topics };
+  await coordinators.request<Reply>(group, 'OffsetCommit', args, ASK_MS, firstError);
+}
+
+function firstError({ errorCode = 0, responses }: Reply): number {
+  if (errorCode !== 0) return errorCode;
+  for (const { partitions } of responses) {
+    for (const { errorCode: code } of partitions) if (code !== 0) return code;
+  }
+  return 0;
 }

@@ -5,12 +5,16 @@ import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service
 import { createTopics } from './client.js';
 import { Cluster } from './cluster.js';
 import { ConsumerInstances } from './consumer-instances.js';
+import { Coordinators } from './coordinators.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
 import { errorReply, formatError } from './errors.js';
 import { Fetcher } from './fetcher.js';
+import { LogReader } from './log-reader.js';
+import { LogWatch } from './log-watch.js';
 import { Producer } from './producer.js';
 import { routes } from './routes.js';
-import { type BrokerConfig, brokerConfig, type ClusterConfig } from './schemas.js';
+import { type BrokerConfig, brokerConfig, type ClusterConfig } from './settings.js';
+import { WEBHOOK_CREDENTIALS } from './webhook.js';
 
 /** Kafka over HTTP: produce, fetch at offsets, consumer groups. */
 export const broker: Service<BrokerConfig> = {
@@ -35,7 +39,7 @@ function mountOf({ name, path, port, users }: ClusterConfig): Mount {
   const credentials = users.flatMap(({ username, password }) =>
     password === null ? [] : [{ username, password, principal: { name: username, access: 'full' as const } }],
   );
-  return { name, path, port, auth: { kind: 'basic', credentials } };
+  return { name, path, port, auth: { kind: 'basic', credentials, queryKeys: WEBHOOK_CREDENTIALS } };
 }
 
 /** Closing instances commits and leaves groups, one after the other request of each; in ms. */
@@ -45,17 +49,26 @@ const PRODUCE_MARGIN_MS = 1_000;
 
 function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRuntime): ServiceInstance {
   const { brokers, timeoutMs, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
-  const cluster = new Cluster({ brokers, log, lifecycle, now });
+  const cluster = new Cluster({
+    brokers,
+    security: { tls: undefined, sasl: undefined },
+    log,
+    lifecycle,
+    now,
+  });
   const declared = config.topics.map(parseDeclaredTopic);
   const topicsMade = keepTrying(
     () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, missing, log)),
     { name: `broker ${config.name}: declared topics`, log, lifecycle },
   );
-  const producer = new Producer(cluster, Math.max(100, timeoutMs - PRODUCE_MARGIN_MS), now);
-  const fetcher = new Fetcher(cluster, config.replyBytes);
+  const producer = new Producer(cluster, Math.max(100, timeoutMs - PRODUCE_MARGIN_MS), 'none', now);
+  const reader = new LogReader(cluster, new LogWatch(cluster), config.replyBytes);
+  const fetcher = new Fetcher(cluster, reader, config.replyBytes);
+  const coordinators = new Coordinators(cluster);
   const consumers = new ConsumerInstances({
     cluster,
-    brokers,
+    coordinators,
+    reader,
     idleTimeoutMs,
     sessionTimeoutMs,
     maxRecords: config.replyRecords,
@@ -66,7 +79,7 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
   lifecycle.onStop('consumer instances', () => consumers.close(), CLOSE_CONSUMERS_MS);
   return {
     ...mountOf(config),
-    routes: bindRoutes(routes, { cluster, producer, fetcher, consumers, maxWaitMs }),
+    routes: bindRoutes(routes, { cluster, coordinators, producer, fetcher, consumers, maxWaitMs }),
     formatError,
     bodyLimit: config.bodyLimit,
     timeoutMs,

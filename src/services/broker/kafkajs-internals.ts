@@ -1,9 +1,9 @@
-import Batch from 'kafkajs/src/consumer/batch.js';
 import loggers from 'kafkajs/src/loggers/index.js';
 import Connection from 'kafkajs/src/network/connection.js';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import createSocketFactory from 'kafkajs/src/network/socketFactory.js';
 import protocolErrors from 'kafkajs/src/protocol/error.js';
+import crc32C from 'kafkajs/src/protocol/recordBatch/crc32C/index.js';
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js';
 import protocol from 'kafkajs/src/protocol/requests/index.js';
 
@@ -11,116 +11,63 @@ import protocol from 'kafkajs/src/protocol/requests/index.js';
 // about 9 s where a request has 2: this file takes the wire protocol alone. It is the only one that reaches inside
 // the package (2.2.4, pinned), beside client.ts for its public face.
 
-export interface Address {
+export type Api =
+  | 'Produce'
+  | 'Fetch'
+  | 'Metadata'
+  | 'ListOffsets'
+  | 'GroupCoordinator'
+  | 'OffsetFetch'
+  | 'OffsetCommit'
+  | 'JoinGroup'
+  | 'SyncGroup'
+  | 'Heartbeat'
+  | 'LeaveGroup';
+
+export type Versions = Record<number, { readonly minVersion: number; readonly maxVersion: number }>;
+export type WireConnection = Connection;
+export type WireCall = Connection.Protocol;
+
+export interface WireOptions {
   readonly host: string;
   readonly port: number;
-}
-
-export interface ConnectionOptions {
   readonly clientId: string;
-  /** For the TCP connect and, once more, for the first exchange; in ms. */
   readonly connectTimeoutMs: number;
   /** kafkajs' log creator. */
   readonly logCreator: unknown;
+  readonly ssl: object | null;
+  readonly sasl: object | null;
 }
 
-/** The broker was sent a request and has not answered in time. */
-export class KafkaTimeout extends Error {
-  constructor(api: string, timeoutMs: number) {
-    super(`Kafka did not answer ${api} within ${timeoutMs} ms`);
-    this.name = 'KafkaTimeout';
-  }
+export function createConnection({ connectTimeoutMs, logCreator, ...options }: WireOptions): WireConnection {
+  return new Connection({
+    ...options,
+    logger: loggers.createLogger({ level: WARN, logCreator }),
+    socketFactory: createSocketFactory(),
+    connectionTimeout: connectTimeoutMs,
+    requestTimeout: connectTimeoutMs,
+    // kafkajs would look through all requests every 100 ms, on every connection; each request has its timer here
+    enforceRequestTimeout: false,
+    maxInFlightRequests: null,
+  });
 }
 
-export type Api = 'Produce' | 'Fetch' | 'Metadata' | 'OffsetFetch' | 'GroupCoordinator' | 'ListOffsets';
+/** kafkajs' best version of a request that the broker knows. */
+export function callOf(versions: Versions, api: Api, args: object): WireCall {
+  const definition = protocol.requests[api];
+  if (definition === undefined) throw new Error(`kafkajs does not know ${api}`);
+  return protocol.lookup(versions)(apiKeys[api] as number, definition)(args);
+}
 
-/**
- * One TCP connection to one broker. Requests on it are answered in the order sent, one after the other, so whatever
- * may wait long at the broker (a fetch at the end of a log) needs a connection of its own.
- */
-export class KafkaConnection {
-  private versions: Record<number, { minVersion: number; maxVersion: number }> = {};
+/** The first question to a broker: which versions of what it knows. */
+export function apiVersionsCall(): WireCall {
+  const call = protocol.requests.ApiVersions?.protocol({ version: 2 })();
+  if (call === undefined) throw new Error('kafkajs does not know ApiVersions');
+  return call;
+}
 
-  private constructor(
-    readonly address: Address,
-    private readonly connection: Connection,
-  ) {}
-
-  /** @throws kafkajs' KafkaJSConnectionError, or KafkaTimeout when the broker accepts and stays silent */
-  static async open(address: Address, options: ConnectionOptions): Promise<KafkaConnection> {
-    const connection = new Connection({
-      ...address,
-      clientId: options.clientId,
-      logger: loggers.createLogger({ level: WARN, logCreator: options.logCreator }),
-      socketFactory: createSocketFactory(),
-      connectionTimeout: options.connectTimeoutMs,
-      requestTimeout: options.connectTimeoutMs,
-      // kafkajs would look through all requests every 100 ms, on every connection; each request has its timer here
-      enforceRequestTimeout: false,
-      maxInFlightRequests: null,
-    });
-    const opened = new KafkaConnection(address, connection);
-    await opened.within('connect', options.connectTimeoutMs, connection.connect());
-    opened.versions = await opened.apiVersions(options.connectTimeoutMs);
-    connection.setVersions(opened.versions);
-    return opened;
-  }
-
-  get isOpen(): boolean {
-    return this.connection.isConnected();
-  }
-
-  /**
-   * The decoded reply with every error code left in its place: kafkajs' own parse step would throw the first of them
-   * and drop all the rest.
-   * @throws KafkaTimeout, after which the connection is closed: what it would still deliver belongs to nobody
-   */
-  async request<Reply>(api: Api, args: object, timeoutMs: number): Promise<Reply> {
-    const definition = protocol.requests[api];
-    if (definition === undefined) throw new Error(`kafkajs does not know ${api}`);
-    const call = protocol.lookup(this.versions)(apiKeys[api] as number, definition)(args);
-    const reply = this.connection.send({
-      ...call,
-      response: { decode: call.response.decode, parse: async (decoded) => decoded },
-    });
-    return (await this.within(api, timeoutMs, reply)) as Reply;
-  }
-
-  /** Resolves when the broker answers at all. */
-  async ping(timeoutMs: number): Promise<void> {
-    await this.apiVersions(timeoutMs);
-  }
-
-  close(reason: Error = new Error('The connection was closed')): void {
-    this.connection.requestQueue.rejectAll(reason);
-    this.connection.disconnect().catch(() => {});
-    this.connection.socket?.destroy();
-  }
-
-  private async apiVersions(timeoutMs: number): Promise<typeof this.versions> {
-    const call = protocol.requests.ApiVersions?.protocol({ version: 2 })();
-    if (call === undefined) throw new Error('kafkajs does not know ApiVersions');
-    const reply = (await this.within('ApiVersions', timeoutMs, this.connection.send(call))) as {
-      apiVersions: { apiKey: number; minVersion: number; maxVersion: number }[];
-    };
-    return Object.fromEntries(reply.apiVersions.map((range) => [range.apiKey, range]));
-  }
-
-  private async within<T>(api: string, timeoutMs: number, reply: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const timeout = new KafkaTimeout(api, timeoutMs);
-        reject(timeout);
-        this.close(timeout);
-      }, timeoutMs);
-    });
-    try {
-      return await Promise.race([reply, late]);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
+export function apiKeyOf(api: Api | 'SaslAuthenticate'): number {
+  return apiKeys[api] as number;
 }
 
 /** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
@@ -128,14 +75,9 @@ export function errorType(code: number): string {
   return protocolErrors.createErrorFromCode(code).type;
 }
 
-/** The readable records of one partition of a Fetch reply: without control records, aborted transactions and what lies before `offset`. */
-export function readableRecords(topic: string, offset: string, partitionData: object) {
-  const batch = new Batch(topic, offset, partitionData);
-  return {
-    messages: batch.messages,
-    holdsRecords: batch.rawMessages.length > 0,
-    lastOffset: batch.lastOffset(),
-  };
+/** Checksum of record batches (CRC-32C). */
+export function crc32c(bytes: Buffer): number {
+  return crc32C(bytes);
 }
 
 /**

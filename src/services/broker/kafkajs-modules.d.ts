@@ -20,6 +20,8 @@ declare module 'kafkajs/src/network/connection.js' {
       requestTimeout: number;
       enforceRequestTimeout: boolean;
       maxInFlightRequests: number | null;
+      ssl: object | null;
+      sasl: object | null;
     });
     socket: import('node:net').Socket | undefined;
     requestQueue: { rejectAll(error: Error): void; destroy(): void };
@@ -27,6 +29,8 @@ declare module 'kafkajs/src/network/connection.js' {
     disconnect(): Promise<true>;
     isConnected(): boolean;
     setVersions(versions: unknown): void;
+    setSupportAuthenticationProtocol(isSupported: boolean): void;
+    authenticate(): Promise<void>;
     send(protocol: Connection.Protocol): Promise<unknown>;
   }
   export = Connection;
@@ -83,12 +87,7 @@ declare module 'kafkajs/src/protocol/error.js' {
   export = errors;
 }
 
-declare module 'kafkajs/src/consumer/batch.js' {
-  class Batch {
-    constructor(topic: string, fetchedOffset: string, partitionData: object);
-    rawMessages: unknown[];
-    messages: import('kafkajs').KafkaMessage[];
-    lastOffset(): string;
-  }
-  export = Batch;
+declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
+  function crc32C(bytes: Buffer): number;
+  export = crc32C;
 }

@@ -1,111 +1,135 @@
 import type { HttpError } from '../../http/errors.js';
-import type { Cluster, Lane } from './cluster.js';
-import { kafkaCodeRefusal, kafkaRefusal } from './errors.js';
-import { errorType, readableRecords } from './kafkajs-internals.js';
-import { sizeOf, toMessage } from './records.js';
-import type { Message } from './schemas.js';
-
-/** Where to read on in one partition. */
-export interface Position {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-}
-
-export interface PartitionReply {
-  readonly partition: number;
-  readonly errorCode: number;
-  /** First offset that a reader of committed records cannot read yet. */
-  readonly lastStableOffset: string;
-  readonly messages: readonly unknown[];
-}
-
-interface FetchReply {
-  readonly responses: readonly {
-    readonly topicName: string;
-    readonly partitions: readonly PartitionReply[];
-  }[];
-}
+import { deadlineOf } from '../../lib/deadline.js';
+import { groupBy } from '../../lib/group-by.js';
+import type { Cluster } from './cluster.js';
+import { kafkaRefusal, STALE_LEADER, translateError } from './errors.js';
+import { type FetchedPartition, fetchCall, type Position } from './fetch-call.js';
+import { errorType } from './kafkajs-internals.js';
+import type { LogWatch } from './log-watch.js';
+import { leaderOf } from './partitions.js';
+import { RecordCursor, readableBatches } from './record-batches.js';
+import { pause } from './waits.js';
 
 /** What one look at one partition came to. */
 export interface ReadResult {
-  readonly messages: Message[];
-  readonly bytes: number;
+  readonly records: RecordCursor | undefined;
   /** Where the next look begins: beyond what was read and what is not for readers (control records). */
   readonly next: number;
-  readonly error: HttpError | undefined;
-  /** The partition's leader is another broker by now. */
-  readonly isStale: boolean;
+  readonly failure: ReadFailure | undefined;
 }
 
-const OK = 0;
-const COMMITTED_ONLY = 1;
-/** How long the answer to a Fetch may take beyond the wait that it asks for, in ms. */
-const FETCH_GRACE_MS = 3_000;
-const STALE = new Set([
-  'NOT_LEADER_FOR_PARTITION',
-  'LEADER_NOT_AVAILABLE',
-  'FENCED_LEADER_EPOCH',
-  'UNKNOWN_LEADER_EPOCH',
-]);
+export interface ReadFailure {
+  /** Kafka's name for it. */
+  readonly type: string;
+  readonly error: HttpError;
+}
 
-export interface FetchOptions {
+interface LeaderRequest {
   readonly node: number;
-  readonly lane: Lane;
-  readonly maxWaitMs: number;
-  readonly maxBytes: number;
+  readonly positions: Position[];
+  readonly partitions: Set<string>;
 }
 
-/** One Fetch request to one broker; no partition twice. Replies by position, in no particular order. */
-export async function fetchOnce(
-  cluster: Cluster,
-  positions: readonly Position[],
-  { node, lane, maxWaitMs, maxBytes }: FetchOptions,
-): Promise<Map<Position, PartitionReply>> {
-  const byTopic = new Map<string, Position[]>();
-  for (const position of positions) {
-    const same = byTopic.get(position.topic);
-    if (same === undefined) byTopic.set(position.topic, [position]);
-    else same.push(position);
+/** How long the answer to a Fetch may take beyond the wait that it asks for, in ms. */
+const FETCH_MS = 3_000;
+/** Wait where no partition has a leader to ask, in ms. */
+const NO_LEADER_MS = 50;
+
+/** Reads logs at given positions, at all brokers at once. */
+export class LogReader {
+  constructor(
+    private readonly cluster: Cluster,
+    private readonly watch: LogWatch,
+    /** Of one look, shared by its brokers; soft. */
+    private readonly maxBytes: number,
+  ) {}
+
+  /** What is there now. @throws HttpError when a broker cannot be asked */
+  async look(positions: readonly Position[]): Promise<Map<Position, ReadResult>> {
+    const results = new Map<Position, ReadResult>();
+    const requests = await this.requestsFor(positions, results);
+    const maxBytes = Math.max(1, Math.floor(this.maxBytes / Math.max(1, requests.length)));
+    await Promise.all(
+      requests.map(async ({ node, positions: asked }) => {
+        const call = fetchCall(asked, { maxWaitMs: 0, maxBytes });
+        const replies = await this.cluster.call(node, 'fetch', call, FETCH_MS).catch((error: unknown) => {
+          throw translateError(error);
+        });
+        for (const position of asked) results.set(position, await resultOf(position, replies));
+      }),
+    );
+    return results;
   }
-  const topics = [...byTopic].map(([topic, wanted]) => ({
-    topic,
-    partitions: wanted.map(({ partition, offset }) => ({ partition, fetchOffset: String(offset), maxBytes })),
-  }));
-  const reply = await cluster.request<FetchReply>(
-    node,
-    lane,
-    'Fetch',
-    { maxWaitTime: maxWaitMs, minBytes: 1, maxBytes, isolationLevel: COMMITTED_ONLY, topics, rackId: '' },
-    maxWaitMs + FETCH_GRACE_MS,
-  );
-  const replies = new Map<Position, PartitionReply>();
-  for (const { topicName, partitions } of reply.responses) {
-    for (const one of partitions) {
-      const position = byTopic.get(topicName)?.find(({ partition }) => partition === one.partition);
-      if (position !== undefined) replies.set(position, one);
+
+  /** Resolves when there may be something at one of `positions`, or `until` aborts. */
+  async wait(positions: readonly Position[], until: AbortSignal): Promise<void> {
+    const topics = await this.cluster.topics(positions.map(({ topic }) => topic));
+    const byLeader = groupBy(positions, (position) => leaderOf(position, topics));
+    byLeader.delete(-1);
+    if (byLeader.size === 0) return pause(NO_LEADER_MS);
+    const done = new AbortController();
+    const first = deadlineOf(undefined, until, done.signal);
+    await Promise.race([...byLeader].map(([node, watched]) => this.watch.watch(node, watched, first.signal)));
+    done.abort();
+    first.release();
+  }
+
+  /** Asks again who leads the partitions of `positions`. */
+  async refresh(positions: readonly Position[]): Promise<void> {
+    await this.cluster.refresh([...new Set(positions.map(({ topic }) => topic))]);
+  }
+
+  /** Positions by leader; the same partition at two offsets needs two requests. */
+  private async requestsFor(
+    positions: readonly Position[],
+    results: Map<Position, ReadResult>,
+  ): Promise<LeaderRequest[]> {
+    const topics = await this.cluster.topics(positions.map(({ topic }) => topic));
+    const requests: LeaderRequest[] = [];
+    for (const position of positions) {
+      const node = leaderOf(position, topics);
+      if (node < 0) {
+        const type = topics.has(position.topic) ? 'LEADER_NOT_AVAILABLE' : 'UNKNOWN_TOPIC_OR_PARTITION';
+        results.set(position, failed(position, type));
+        continue;
+      }
+      const key = `${position.partition} ${position.topic}`;
+      let request = requests.find((one) => one.node === node && !one.partitions.has(key));
+      if (request === undefined) {
+        request = { node, positions: [], partitions: new Set() };
+        requests.push(request);
+      }
+      request.positions.push(position);
+      request.partitions.add(key);
     }
+    return requests;
   }
-  return replies;
 }
 
-/** What a reply for one partition holds for a reader. */
-export function readReply(
-  { topic, partition, offset }: Position,
-  reply: PartitionReply | undefined,
-): ReadResult {
-  const nothing = { messages: [], bytes: 0, next: offset, error: undefined, isStale: false };
-  const about = `topic ${topic}, partition ${partition}, offset ${offset}`;
-  if (reply === undefined) return { ...nothing, error: kafkaRefusal('UNKNOWN_TOPIC_OR_PARTITION', about) };
-  if (reply.errorCode !== OK) {
-    const isStale = STALE.has(errorType(reply.errorCode));
-    return { ...nothing, isStale, error: kafkaCodeRefusal(reply.errorCode, about) };
+/** Whether a look at another broker, or a little later, may go well. */
+export function isStale({ type }: ReadFailure): boolean {
+  return STALE_LEADER.has(type);
+}
+
+async function resultOf(position: Position, replies: readonly FetchedPartition[]): Promise<ReadResult> {
+  const { topic, partition, offset } = position;
+  const reply = replies.find((one) => one.topic === topic && one.partition === partition);
+  if (reply === undefined) return failed(position, 'UNKNOWN_TOPIC_OR_PARTITION');
+  if (reply.errorCode !== 0) return failed(position, errorType(reply.errorCode));
+  try {
+    const { batches, next } = await readableBatches(reply.records, reply.aborted);
+    const records = batches.length === 0 ? undefined : new RecordCursor(topic, partition, batches, offset);
+    return { records, next: Math.max(offset, next ?? offset), failure: undefined };
+  } catch (error) {
+    return {
+      records: undefined,
+      next: offset,
+      failure: { type: 'UNREADABLE', error: translateError(error) },
+    };
   }
-  const { messages, holdsRecords, lastOffset } = readableRecords(topic, String(offset), reply);
-  return {
-    ...nothing,
-    messages: messages.map((record) => toMessage(topic, partition, record)),
-    bytes: messages.reduce((sum, record) => sum + sizeOf(record), 0),
-    next: holdsRecords ? Math.max(offset, Number(lastOffset) + 1) : offset,
-  };
+}
+
+function failed({ topic, partition, offset }: Position, type: string): ReadResult {
+  const error = kafkaRefusal(type, `topic ${topic}, partition ${partition}, offset ${offset}`);
+  return { records: undefined, next: offset, failure: { type, error } };
 }

@@ -1,19 +1,16 @@
+import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
-import type { Consumer } from './client.js';
-
-export interface TopicPartitionOffset {
-  readonly topic: string;
-  readonly partition: number;
-  /** The next offset to read. */
-  readonly offset: number;
-}
+import type { Coordinators } from './coordinators.js';
+import { commitOffsets, type Membership, type TopicPartitionOffset } from './group-offsets.js';
+import type { TopicPartition } from './partitions.js';
+import { partitionKey } from './topic-offsets.js';
 
 export interface OffsetCommitsOptions {
-  readonly consumer: Consumer;
-  /** kafkajs resolves a commit without having committed when its consumer has stopped: asked before and after. */
+  readonly coordinators: Coordinators;
+  readonly membership: () => Membership;
   readonly isJoined: () => boolean;
   /** The broker takes commits for partitions of others: asked before. */
-  readonly isAssigned: (partition: { topic: string; partition: number }) => boolean;
+  readonly isAssigned: (partition: TopicPartition) => boolean;
   readonly log: Logger;
 }
 
@@ -22,6 +19,7 @@ export class OffsetCommits {
   private readonly uncommitted = new Map<string, TopicPartitionOffset>();
   private lastInTurn: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
+  private isSomethingLost = false;
 
   constructor(private readonly options: OffsetCommitsOptions) {}
 
@@ -39,28 +37,38 @@ export class OffsetCommits {
   }
 
   delivered(position: TopicPartitionOffset): void {
-    this.uncommitted.set(keyOf(position), position);
+    this.isSomethingLost = false;
+    this.uncommitted.set(partitionKey(position), position);
   }
 
-  /** Everything not committed is read again. */
-  forget(): void {
-    this.uncommitted.clear();
+  /** What was delivered of other partitions than these is read again. */
+  keepOnly(partitions: ReadonlySet<string>): void {
+    for (const key of [...this.uncommitted.keys()]) {
+      if (partitions.has(key)) continue;
+      this.uncommitted.delete(key);
+      this.isSomethingLost = true;
+    }
   }
 
-  /** Commits what was delivered of the partitions that are still assigned. @throws what kafkajs throws */
+  /** Commits what was delivered of the partitions that are still assigned. @throws HttpError */
   commitDelivered(): Promise<void> {
     return this.inTurn(async () => {
       const positions = [...this.uncommitted.values()].filter(this.options.isAssigned);
       if (positions.length > 0) await this.send(positions);
+      else if (this.isSomethingLost)
+        throw new HttpError(
+          'conflict',
+          'Nothing was committed: the group rebalanced since the last delivery, which comes again.',
+        );
     });
   }
 
-  /** Commits exactly these. @throws what kafkajs throws, such as a rebalance */
+  /** Commits exactly these. @throws HttpError, such as 503 for a rebalance */
   commit(positions: readonly TopicPartitionOffset[]): Promise<void> {
     return this.inTurn(async () => {
       await this.send(positions);
       // a later commit of what was delivered must not undo this one
-      for (const position of positions) this.uncommitted.delete(keyOf(position));
+      for (const position of positions) this.uncommitted.delete(partitionKey(position));
     });
   }
 
@@ -73,20 +81,11 @@ export class OffsetCommits {
   }
 
   private async send(positions: readonly TopicPartitionOffset[]): Promise<void> {
-    const { consumer, isJoined } = this.options;
-    const offsets = positions.map(({ topic, partition, offset }) => ({
-      topic,
-      partition,
-      offset: String(offset),
-    }));
-    if (isJoined()) await consumer.commitOffsets(offsets);
-    if (!isJoined()) throw new Error('the consumer left its group meanwhile');
+    const { coordinators, membership } = this.options;
+    await commitOffsets(coordinators, membership(), positions);
     for (const position of positions) {
-      if (this.uncommitted.get(keyOf(position)) === position) this.uncommitted.delete(keyOf(position));
+      const key = partitionKey(position);
+      if (this.uncommitted.get(key) === position) this.uncommitted.delete(key);
     }
   }
-}
-
-function keyOf({ topic, partition }: TopicPartitionOffset): string {
-  return `${partition} ${topic}`;
 }

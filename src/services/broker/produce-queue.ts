@@ -1,14 +1,11 @@
+import type { RecordToWrite } from './record-encoder.js';
+
 /** One record on its way to one partition. */
 export interface Outgoing {
   readonly topic: string;
   readonly partition: number;
   readonly bytes: number;
-  readonly message: {
-    readonly key: string | null;
-    readonly value: string;
-    readonly timestamp: string;
-    readonly headers: Record<string, string | string[]>;
-  };
+  readonly record: RecordToWrite;
   /** Nobody waits for it any more: it is not sent when it has not been yet. */
   readonly isAbandoned: () => boolean;
   /** @param appendTime ms, where the topic keeps the broker's time, else `undefined` */

@@ -3,8 +3,9 @@ import { BrokerSender, RECORD_OVERHEAD } from './broker-sender.js';
 import { createPartitioner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal } from './errors.js';
+import { unknownPartition } from './partitions.js';
 import type { Outgoing } from './produce-queue.js';
-import { toKafkaHeaders } from './records.js';
+import type { Compression } from './record-encoder.js';
 import type { Metadata, RecordInput } from './schemas.js';
 import type { Topic } from './topics.js';
 
@@ -17,6 +18,7 @@ export class Producer {
   constructor(
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
+    private readonly compression: Compression,
     private readonly now: () => number,
   ) {}
 
@@ -59,13 +61,7 @@ export class Producer {
       this.senderFor(leader).add({
         topic,
         partition,
-        message: {
-          key: key ?? null,
-          value,
-          // kafkajs takes the least and greatest of a batch by comparing texts: same length, right order
-          timestamp: String(timestamp).padStart(16, '0'),
-          headers: toKafkaHeaders(headers ?? []),
-        },
+        record: { key: key ?? null, value, timestamp, headers: headers ?? [] },
         bytes: sizeOf(input),
         isAbandoned: () => {
           if (signal.aborted) reject(new HttpError('client_gone'));
@@ -82,7 +78,9 @@ export class Producer {
   private senderFor(node: number): BrokerSender {
     let sender = this.senders.get(node);
     if (sender === undefined) {
-      sender = new BrokerSender(node, this.cluster, this.timeoutMs, (records) => this.reroute(records));
+      sender = new BrokerSender(node, this.cluster, this.timeoutMs, this.compression, (records) =>
+        this.reroute(records),
+      );
       this.senders.set(node, sender);
     }
     return sender;
@@ -118,14 +116,9 @@ function firstUnfit(
 ): HttpError | undefined {
   for (const { topic: name, partition } of inputs) {
     const topic = topics.get(name);
-    if (topic === undefined) return new HttpError('not_found', `There is no topic ${name}.`);
-    const count = topic.partitions.length;
-    if (typeof partition === 'number' && partition >= count) {
-      return new HttpError(
-        'invalid_request',
-        `Topic ${name} has the partitions 0 to ${count - 1}, not ${partition}.`,
-      );
-    }
+    const isMissing = typeof partition === 'number' && partition >= (topic?.partitions.length ?? 0);
+    if (topic === undefined || isMissing)
+      return unknownPartition({ topic: name, partition: partition ?? 0 }, topic);
     const isLed =
       typeof partition === 'number'
         ? leaderOf(topic, partition) >= 0

@@ -1,78 +1,4 @@
 import { z } from 'zod';
-import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
-
-const user = z.strictObject({
-  username: z
-    .string()
-    .regex(
-      /^[\x21-\x39\x3b-\x7e]{1,256}$/,
-      'expected 1 to 256 printable ASCII characters without blanks and ":"',
-    )
-    .default('portico')
-    .meta({ env: 'PORTICO_BROKER_USERNAME' })
-    .describe('Name for HTTP Basic authentication.'),
-  password: secret('PORTICO_BROKER_PASSWORD')
-    .nullable()
-    .default(null)
-    .describe('Password for HTTP Basic authentication.'),
-});
-
-const cluster = z.strictObject({
-  name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
-  path: basePath().default('/broker').describe('Path that the cluster is served below.'),
-  port: tcpPort().nullable().default(null).describe('Own port where the cluster is served at / as well.'),
-  brokers: z
-    .array(z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port'))
-    .default([])
-    .meta({ env: 'PORTICO_KAFKA_BROKERS' })
-    .describe('Addresses (host:port) of brokers to begin with; the others are learned from them.'),
-  topics: z
-    .array(
-      z
-        .string()
-        .regex(/^[a-zA-Z0-9._-]{1,249}(:[1-9]\d{0,4})?$/, 'expected a topic name, or name:partitions'),
-    )
-    .default([])
-    .meta({ env: 'PORTICO_BROKER_TOPICS' })
-    .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
-  users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
-  bodyLimit: z
-    .int()
-    .min(1_024)
-    .max(512 * 1024 * 1024)
-    .default(10 * 1024 * 1024)
-    .describe('Largest request body in bytes.'),
-  timeoutMs: milliseconds(10_000, 100).describe(
-    'Deadline of a request in ms; fetch and consume get 10 s beyond the time they ask for instead.',
-  ),
-  maxWaitMs: milliseconds(60_000).describe(
-    'Longest time in ms that fetch and consume wait; more is cut to it.',
-  ),
-  replyRecords: z.int().min(1).max(100_000).default(500).describe('Most records that one consume returns.'),
-  replyBytes: z
-    .int()
-    .min(1_024)
-    .max(64 * 1024 * 1024)
-    .default(1024 * 1024)
-    .describe(
-      'Bytes of records after which a fetch or consume returns; soft, a single record may be larger.',
-    ),
-  idleTimeoutMs: milliseconds(300_000, 100).describe(
-    'A consumer instance that nobody asked for so long commits, leaves its group and is closed.',
-  ),
-  sessionTimeoutMs: milliseconds(10_000, 6_000).describe(
-    'How long the partitions of a crashed gateway stay with it; a request can choose another.',
-  ),
-});
-
-export const brokerConfig = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the broker service is served.'),
-  missing: missingReason('PORTICO_BROKER_MISSING').describe('Why there is no Kafka; set by npm start.'),
-  clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
-});
-
-export type BrokerConfig = z.output<typeof brokerConfig>;
-export type ClusterConfig = z.output<typeof cluster>;
 
 /** Kafka's own rule for topic names. */
 const topicName = z
@@ -83,20 +9,22 @@ const topicName = z
 const partition = z.int().min(0).max(2_147_483_647);
 const offset = z.int().min(0);
 
-const label = z
-  .string()
+/** Half a surrogate pair cannot be UTF-8: it would be stored as another character. */
+const text = z.string().refine((value) => !/\p{Surrogate}/u.test(value), 'holds half a surrogate pair');
+
+const label = text
   .min(1)
   .max(255)
   .refine((text) => !/\p{Cc}/u.test(text), 'may not hold control characters');
 
-const header = z.strictObject({ key: z.string(), value: z.string() });
+const header = z.strictObject({ key: text, value: text });
 
 /** Strict: a misspelt `partition` or `key` would put the record elsewhere without a word. */
 const record = z.strictObject({
   partition: partition.nullish(),
   timestamp: z.int().min(0).nullish(),
-  key: z.string().nullish(),
-  value: z.string(),
+  key: text.nullish(),
+  value: text,
   headers: z.array(header).nullish(),
 });
 const recordWithTopic = record.extend({ topic: topicName });
@@ -113,6 +41,11 @@ export const recordsWithTopicBody = oneOrMany(recordWithTopic);
 export const topicParams = z.object({ topic: topicName });
 export const messageParams = z.object({ topic: topicName, message: z.string() });
 export const keyQuery = z.object({ key: z.string().optional() });
+export const webhookQuery = z.object({
+  topic: topicName,
+  user: z.string().optional(),
+  pass: z.string().optional(),
+});
 
 const timeoutMs = z.int().min(0);
 const timeoutText = z
@@ -154,6 +87,15 @@ export const consumeBody = z
   );
 
 const commitPosition = z.object({ topic: topicName, partition, offset });
+const topicPartition = z.object({ topic: topicName, partition });
+export const topicPartitionsBody = oneOrMany(topicPartition);
+export const timestampParams = z.object({
+  timestamp: z
+    .string()
+    .regex(/^(\d{1,15}|earliest|latest)$/, 'expected milliseconds since 1970, earliest or latest')
+    .transform((point) => (point === 'earliest' || point === 'latest' ? point : Number(point))),
+});
+
 /** No body, `{}` and `[]` all mean: what was last delivered. */
 export const commitBody = z.preprocess((body) => {
   if (body === undefined || body === null || (typeof body === 'object' && Object.keys(body).length === 0))
@@ -193,6 +135,9 @@ export const messageReply = metadataReply.extend({
   value: z.string(),
   headers: z.array(header),
 });
+export const topicPartitionOffsetsReply = z.array(
+  z.object({ topic: z.string(), partition: z.int(), offset: z.int() }),
+);
 export const metadataListReply = z.array(metadataReply);
 export const messagesReply = z.array(messageReply);
 export const topicsReply = z.record(z.string(), z.int());
@@ -209,7 +154,10 @@ export const consumersReply = z.array(
   }),
 );
 
-export type RecordInput = z.output<typeof recordWithTopic>;
+/** A value of bytes is stored as it is. */
+export type RecordInput = Omit<z.output<typeof recordWithTopic>, 'value'> & {
+  readonly value: string | Buffer;
+};
 export type Metadata = z.input<typeof metadataReply>;
 export type Message = z.input<typeof messageReply>;
 export type ConsumerHeaders = z.output<typeof consumerHeaders>;

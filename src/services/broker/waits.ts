@@ -26,3 +26,59 @@ export async function untilAborted(work: Promise<unknown>, signal: AbortSignal):
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** A sleep that can be ended early; one at a time. */
+export class Nap {
+  private wake: () => void = () => {};
+
+  async sleep(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.wake = resolve;
+      timer = setTimeout(resolve, ms);
+    });
+    clearTimeout(timer);
+  }
+
+  end(): void {
+    this.wake();
+  }
+}
+
+/** Tells those who wait that something has changed. */
+export class Changes {
+  private readonly waiting = new Set<() => void>();
+
+  tell(): void {
+    for (const wake of [...this.waiting]) wake();
+  }
+
+  /** Resolves at the next change or when `until` aborts. */
+  next(until: AbortSignal): Promise<void> {
+    const change = this.signal(until);
+    return new Promise((resolve) => {
+      const end = () => {
+        change.release();
+        resolve();
+      };
+      if (change.signal.aborted) end();
+      else change.signal.addEventListener('abort', end, { once: true });
+    });
+  }
+
+  /** Aborts at the next change or with `until`; to be released. */
+  signal(until: AbortSignal): { readonly signal: AbortSignal; release(): void } {
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    this.waiting.add(abort);
+    until.addEventListener('abort', abort);
+    if (until.aborted) abort();
+    return {
+      signal: controller.signal,
+      release: () => {
+        this.waiting.delete(abort);
+        until.removeEventListener('abort', abort);
+      },
+    };
+  }
+}

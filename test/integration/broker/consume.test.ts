@@ -1,16 +1,9 @@
 import { connect } from 'node:net';
+import { brokerUnderTest, type Failure } from '../../support/broker.js';
 import { eventually } from '../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import {
-  type BrokerClient,
-  type BrokerRecord,
-  brokerClient,
-  type KafkaNamespace,
-  kafkaNamespace,
-} from '../../support/kafka.js';
+import type { BrokerRecord } from '../../support/kafka.js';
 import { TOKENS } from '../../support/tokens.js';
 
-type Failure = { error: string; status: number };
 type Groups = {
   name: string;
   instances: { name: string; topics: { topic: string; partitions: number[] }[] }[];
@@ -19,23 +12,12 @@ type Groups = {
 const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest' };
 const BY_HAND = { ...EARLIEST, 'Broker-Enable-Auto-Commit': 'false' };
 
-let gateway: RunningGateway;
-let kafka: KafkaNamespace;
-let call: BrokerClient;
+const { kafka, call, url } = brokerUnderTest({
+  idleTimeoutMs: 2_000,
+  replyRecords: 50,
+  replyBytes: 16 * 1024 * 1024,
+});
 let next = 0;
-
-beforeAll(async () => {
-  kafka = await kafkaNamespace();
-  gateway = await startGateway({
-    broker: { clusters: [{ idleTimeoutMs: 2_000, replyRecords: 50, replyBytes: 16 * 1024 * 1024 }] },
-  });
-  call = brokerClient(gateway.url);
-}, 30_000);
-
-afterAll(async () => {
-  await gateway.stop();
-  await kafka.dispose();
-}, 30_000);
 
 /** A topic with records `v0`, `v1` ..., and the name of a group that nobody uses. */
 async function fresh({ records = 0, partitions = 1 } = {}) {
@@ -128,7 +110,7 @@ test('records of a reply that could not be sent are handed out again', async () 
 
 test('HEAD consumes nothing', async () => {
   const { topic, group } = await fresh({ records: 1 });
-  const head = await fetch(`${gateway.url}/broker/consume/${group}/i/${topic}?timeout=3000`, {
+  const head = await fetch(`${url()}/broker/consume/${group}/i/${topic}?timeout=3000`, {
     method: 'HEAD',
     headers: {
       authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
@@ -292,7 +274,7 @@ test('names with slashes and other letters', async () => {
 
 /** Sends a request, waits for the first bytes of the reply and cuts the connection with the rest unread. */
 function requestAndVanish(path: string): Promise<void> {
-  const { hostname, port } = new URL(gateway.url);
+  const { hostname, port } = new URL(url());
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), hostname);
     const credentials = Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64');

@@ -1,36 +1,21 @@
 import { backend } from '../../support/backend.js';
+import { brokerUnderTest, type Failure } from '../../support/broker.js';
 import { eventually } from '../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import {
-  type Answer,
-  type BrokerClient,
-  brokerClient,
-  type KafkaNamespace,
-  kafkaNamespace,
-} from '../../support/kafka.js';
+import { startGateway } from '../../support/gateway.js';
+import { type Answer, brokerClient } from '../../support/kafka.js';
 
-type Failure = { error: string; status: number };
 type Written = { partition: number; offset: number };
 
 const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '200' };
 const broken = backend('kafka');
 
-let gateway: RunningGateway;
-let kafka: KafkaNamespace;
-let call: BrokerClient;
-
-beforeAll(async () => {
-  kafka = await kafkaNamespace();
-  gateway = await startGateway({ broker: { clusters: [{ timeoutMs: 4_000, idleTimeoutMs: 60_000 }] } });
-  call = brokerClient(gateway.url);
-}, 30_000);
-
 afterAll(async () => {
   await broken.resume().catch(() => {});
   await broken.start();
-  await gateway.stop();
-  await eventually(() => kafka.dispose(), 30_000);
 }, 90_000);
+
+// behind the hook above, which runs first
+const { kafka, call } = brokerUnderTest({ timeoutMs: 4_000, idleTimeoutMs: 60_000 });
 
 function expectUnavailable(answer: Answer<Failure>): void {
   expect(answer).toMatchObject({ status: 503, body: { status: 503 } });

@@ -1,20 +1,6 @@
-import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { type BrokerClient, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
+import { brokerUnderTest } from '../../support/broker.js';
 
-let gateway: RunningGateway;
-let kafka: KafkaNamespace;
-let call: BrokerClient;
-
-beforeAll(async () => {
-  kafka = await kafkaNamespace();
-  gateway = await startGateway({ broker: {} });
-  call = brokerClient(gateway.url);
-}, 30_000);
-
-afterAll(async () => {
-  await gateway.stop();
-  await kafka.dispose();
-}, 30_000);
+const { kafka, call } = brokerUnderTest();
 
 test('there are at most as many instances as partitions of all topics', async () => {
   const topic = await kafka.topic('limit', 2);

@@ -1,25 +1,10 @@
 import { request } from 'node:http';
-import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { type BrokerClient, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
+import { brokerUnderTest, type Failure } from '../../support/broker.js';
 import { TOKENS } from '../../support/tokens.js';
 
-type Failure = { error: string; status: number };
 type Written = { topic: string; partition: number; offset: number; timestamp: number };
 
-let gateway: RunningGateway;
-let kafka: KafkaNamespace;
-let call: BrokerClient;
-
-beforeAll(async () => {
-  kafka = await kafkaNamespace();
-  gateway = await startGateway({ broker: {} });
-  call = brokerClient(gateway.url);
-}, 30_000);
-
-afterAll(async () => {
-  await gateway.stop();
-  await kafka.dispose();
-}, 30_000);
+const { kafka, call, url } = brokerUnderTest();
 
 const read = (topic: string, partition = 0, offset = 0) =>
   call('/fetch', { topic, partition, offset, timeout: 100 });
@@ -81,7 +66,7 @@ describe('produce', () => {
     const answer = await new Promise<string>((resolve, reject) => {
       const body = JSON.stringify({ topic, value: 'x' });
       const outgoing = request(
-        `${gateway.url}/broker/produce`,
+        `${url()}/broker/produce`,
         {
           method: 'GET',
           auth: `${TOKENS.username}:${TOKENS.password}`,

@@ -6,7 +6,7 @@ function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned 
     topic,
     partition,
     bytes,
-    message: { key: null, value: String(id), timestamp: '0', headers: {} },
+    record: { key: null, value: String(id), timestamp: 0, headers: [] },
     isAbandoned: () => abandoned,
     succeed: () => {},
     fail: () => {},
@@ -14,7 +14,7 @@ function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned 
   };
 }
 
-const ids = (records: readonly Outgoing[]) => records.map(({ message }) => Number(message.value));
+const ids = (records: readonly Outgoing[]) => records.map(({ record: { value } }) => Number(value));
 
 function drain(queue: ProduceQueue, maxBytes: number): Outgoing[][] {
   const sends: Outgoing[][] = [];

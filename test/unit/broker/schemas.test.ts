@@ -1,8 +1,9 @@
 import {
-  brokerConfig,
   commitBody,
   consumerHeaders,
   fetchBody,
+  recordsBody,
+  timestampParams,
   topicParams,
 } from '../../../src/services/broker/schemas.js';
 
@@ -39,13 +40,21 @@ test.each(['', '.', '..', 'a b', 'ä', 'a'.repeat(250)])('%j is no topic', (topi
   expect(topicParams.safeParse({ topic }).success).toBe(false);
 });
 
-test('addresses of brokers need a port', () => {
-  const parse = (broker: string) => brokerConfig.safeParse({ clusters: [{ brokers: [broker] }] }).success;
-  expect(['kafka:9092', '10.0.0.1:9092', '[::1]:9092'].map(parse)).toEqual([true, true, true]);
-  expect(['kafka', 'kafka:', 'http://kafka:9092', 'a:1,b:2'].map(parse)).toEqual([
-    false,
-    false,
-    false,
-    false,
-  ]);
+test.each(['0', '1700000000000', 'earliest', 'latest'])('%s is a point in a log', (timestamp) => {
+  const expected = /^\d/.test(timestamp) ? Number(timestamp) : timestamp;
+  expect(timestampParams.parse({ timestamp })).toEqual({ timestamp: expected });
+});
+
+test.each(['', '-1', '1.5', 'first', 'Latest', '1e3', '9'.repeat(16)])('%j is none', (timestamp) => {
+  expect(timestampParams.safeParse({ timestamp }).success).toBe(false);
+});
+
+test.each([
+  { value: '\ud800' },
+  { value: 'x', key: 'a\udc00' },
+  { value: 'x', headers: [{ key: '\ud800', value: '' }] },
+  { value: 'x', headers: [{ key: '', value: '\udfff' }] },
+])('half a surrogate pair cannot be stored: %j', (record) => {
+  expect(recordsBody.safeParse(record).success).toBe(false);
+  expect(recordsBody.safeParse({ value: '\u{1f600}' }).success).toBe(true);
 });

@@ -1,0 +1,44 @@
+/** Grows as it is written to, up to a limit; copies from what it holds, as LZ77 formats need it. */
+export class ByteSink {
+  private bytes: Buffer;
+  private length = 0;
+
+  constructor(
+    expected: number,
+    private readonly limit: number,
+  ) {
+    if (expected > limit) throw new Error('the unpacked bytes are too many');
+    this.bytes = Buffer.allocUnsafe(expected);
+  }
+
+  get written(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+
+  literal(source: Buffer, from: number, count: number): void {
+    if (from + count > source.length) throw new Error('the packed bytes end too early');
+    this.makeRoom(count);
+    source.copy(this.bytes, this.length, from, from + count);
+    this.length += count;
+  }
+
+  /** Repeats `count` bytes from `distance` back; the two may overlap. */
+  repeat(distance: number, count: number): void {
+    if (distance === 0 || distance > this.length) throw new Error('a copy begins before the start');
+    this.makeRoom(count);
+    const { bytes } = this;
+    let at = this.length;
+    if (distance >= count) bytes.copyWithin(at, at - distance, at - distance + count);
+    else for (let left = count; left > 0; left--, at++) bytes[at] = bytes[at - distance] as number;
+    this.length += count;
+  }
+
+  private makeRoom(count: number): void {
+    const needed = this.length + count;
+    if (needed <= this.bytes.length) return;
+    if (needed > this.limit) throw new Error('the unpacked bytes are too many');
+    const larger = Buffer.allocUnsafe(Math.min(this.limit, Math.max(needed, this.bytes.length * 2)));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
+
+const user = z.strictObject({
+  username: z
+    .string()
+    .regex(
+      /^[\x21-\x39\x3b-\x7e]{1,256}$/,
+      'expected 1 to 256 printable ASCII characters without blanks and ":"',
+    )
+    .default('portico')
+    .meta({ env: 'PORTICO_BROKER_USERNAME' })
+    .describe('Name for HTTP Basic authentication.'),
+  password: secret('PORTICO_BROKER_PASSWORD')
+    .nullable()
+    .default(null)
+    .describe('Password for HTTP Basic authentication.'),
+});
+
+const cluster = z.strictObject({
+  name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
+  path: basePath().default('/broker').describe('Path that the cluster is served below.'),
+  port: tcpPort().nullable().default(null).describe('Own port where the cluster is served at / as well.'),
+  brokers: z
+    .array(z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port'))
+    .default([])
+    .meta({ env: 'PORTICO_KAFKA_BROKERS' })
+    .describe('Addresses (host:port) of brokers to begin with; the others are learned from them.'),
+  topics: z
+    .array(
+      z
+        .string()
+        .regex(/^[a-zA-Z0-9._-]{1,249}(:[1-9]\d{0,4})?$/, 'expected a topic name, or name:partitions'),
+    )
+    .default([])
+    .meta({ env: 'PORTICO_BROKER_TOPICS' })
+    .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
+  users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
+  bodyLimit: z
+    .int()
+    .min(1_024)
+    .max(512 * 1024 * 1024)
+    .default(10 * 1024 * 1024)
+    .describe('Largest request body in bytes.'),
+  timeoutMs: milliseconds(10_000, 100).describe(
+    'Deadline of a request in ms; fetch and consume get 10 s beyond the time they ask for instead.',
+  ),
+  maxWaitMs: milliseconds(60_000).describe(
+    'Longest time in ms that fetch and consume wait; more is cut to it.',
+  ),
+  replyRecords: z.int().min(1).max(100_000).default(500).describe('Most records that one consume returns.'),
+  replyBytes: z
+    .int()
+    .min(1_024)
+    .max(64 * 1024 * 1024)
+    .default(1024 * 1024)
+    .describe(
+      'Bytes of records after which a fetch or consume returns; soft, a single record may be larger.',
+    ),
+  idleTimeoutMs: milliseconds(300_000, 100).describe(
+    'A consumer instance that nobody asked for so long commits, leaves its group and is closed.',
+  ),
+  sessionTimeoutMs: milliseconds(10_000, 6_000).describe(
+    'How long the partitions of a crashed gateway stay with it; a request can choose another.',
+  ),
+});
+
+export const brokerConfig = z.strictObject({
+  enabled: z.boolean().default(true).describe('Whether the broker service is served.'),
+  missing: missingReason('PORTICO_BROKER_MISSING').describe('Why there is no Kafka; set by npm start.'),
+  clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
+});
+
+export type BrokerConfig = z.output<typeof brokerConfig>;
+export type ClusterConfig = z.output<typeof cluster>;

@@ -1,0 +1,14 @@
+declare module 'kafkajs/src/protocol/decoder.js' {
+  class Decoder {
+    constructor(bytes: Buffer);
+  }
+  export = Decoder;
+}
+
+declare module 'kafkajs/src/protocol/recordBatch/v0/decoder.js' {
+  interface Decoded {
+    records: { offset: string; timestamp: string; key: Buffer | null; value: Buffer | null }[];
+  }
+  function decode(decoder: unknown): Promise<Decoded>;
+  export = decode;
+}
