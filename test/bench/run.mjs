@@ -15,6 +15,7 @@ const BENCHES = [
   'kv-idle-connections',
   'kv-fuzz',
   'vector',
+  'broker',
 ];
 
 const VARIABLES = {

@@ -35,6 +35,10 @@ export class AssignedLogs {
     return this.partitions.some((partition) => !partition.isEmpty);
   }
 
+  private get held(): number {
+    return this.partitions.reduce((sum, partition) => sum + partition.held, 0);
+  }
+
   find(topic: string, partition: number): AssignedPartition | undefined {
     return this.partitions.find((one) => one.topic === topic && one.partition === partition);
   }
@@ -64,7 +68,7 @@ export class AssignedLogs {
     }
     // the next reply begins with another partition
     if (parts.length > 0) this.partitions.push(...this.partitions.splice(0, 1));
-    if (parts.length > 0 && !this.isReady) void this.look().catch(() => {});
+    if (parts.length > 0 && this.held < maxRecords) void this.look().catch(() => {});
     return parts;
   }
 

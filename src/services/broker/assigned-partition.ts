@@ -24,6 +24,11 @@ export class AssignedPartition {
     return this.returned.length === 0 && this.chunks.length === 0;
   }
 
+  /** Records that are held, at most. */
+  get held(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunk.left, this.returned.length);
+  }
+
   /** What was read of `from`; nothing when that is not what comes next any more. */
   add(from: number, records: RecordCursor | undefined, next: number): void {
     if (from !== this.readFrom || this.isLost) return;

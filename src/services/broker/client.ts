@@ -49,20 +49,40 @@ export async function createTopics(
   }
 }
 
+type Partitions = readonly { readonly id: number; readonly leader: number }[];
+
 /** Which partition a record goes to when its producer does not say: by key as the Java client does, else in turns. */
 export function createPartitioner(): (
   topic: string,
   key: string | undefined,
-  partitions: readonly { id: number; leader: number }[],
+  partitions: Partitions,
 ) => number {
-  const partitioner = kafkajs.Partitioners.DefaultPartitioner();
-  return (topic, key, partitions) =>
-    partitioner({
-      // kafkajs counts turns in a plain object: the colon keeps a topic called `constructor` from being found there
-      topic: `:${topic}`,
-      partitionMetadata: partitions.map(({ id, leader }) => ({ ...NO_METADATA, partitionId: id, leader })),
-      message: { value: null, ...(key === undefined ? {} : { key }) },
-    });
+  const byKey = kafkajs.Partitioners.DefaultPartitioner();
+  const turns = new Map<string, number>();
+  return (topic, key, partitions) => {
+    if (key !== undefined)
+      return byKey({ topic, partitionMetadata: metadataOf(partitions), message: { value: null, key } });
+    // kafkajs would do this too, with a new list of the partitions for each record
+    const first = turns.get(topic) ?? Math.floor(Math.random() * partitions.length);
+    for (let i = 0; i < partitions.length; i++) {
+      const partition = partitions[(first + i) % partitions.length];
+      if (partition === undefined || partition.leader < 0) continue;
+      turns.set(topic, (first + i + 1) % partitions.length);
+      return partition.id;
+    }
+    return first % partitions.length;
+  };
+}
+
+const METADATA = new WeakMap<Partitions, kafkajs.PartitionMetadata[]>();
+
+function metadataOf(partitions: Partitions): kafkajs.PartitionMetadata[] {
+  let metadata = METADATA.get(partitions);
+  if (metadata === undefined) {
+    metadata = partitions.map(({ id, leader }) => ({ ...NO_METADATA, partitionId: id, leader }));
+    METADATA.set(partitions, metadata);
+  }
+  return metadata;
 }
 
 const NO_METADATA = { partitionErrorCode: 0, replicas: [], isr: [], offlineReplicas: [] };

@@ -7,10 +7,10 @@ export interface Outgoing {
   readonly bytes: number;
   readonly record: RecordToWrite;
   /** Nobody waits for it any more: it is not sent when it has not been yet. */
-  readonly isAbandoned: () => boolean;
+  isAbandoned(): boolean;
   /** @param appendTime ms, where the topic keeps the broker's time, else `undefined` */
-  readonly succeed: (offset: number, appendTime: number | undefined) => void;
-  readonly fail: (error: Error) => void;
+  succeed(offset: number, appendTime: number | undefined): void;
+  fail(error: Error): void;
   /** How often it was sent to a broker that was not the leader. */
   misses: number;
 }

@@ -1,11 +1,12 @@
-import { HttpError } from '../../http/errors.js';
+import type { HttpError } from '../../http/errors.js';
 import { BrokerSender, RECORD_OVERHEAD } from './broker-sender.js';
 import { createPartitioner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal } from './errors.js';
 import { unknownPartition } from './partitions.js';
+import { PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
-import type { Compression } from './record-encoder.js';
+import type { Compression, RecordToWrite } from './record-encoder.js';
 import type { Metadata, RecordInput } from './schemas.js';
 import type { Topic } from './topics.js';
 
@@ -30,13 +31,22 @@ export class Producer {
   async produce(inputs: readonly RecordInput[], signal: AbortSignal): Promise<Metadata[]> {
     const topics = await this.topicsFor(inputs);
     const now = this.now();
-    const outcomes = inputs.map((input) => {
-      const topic = topics.get(input.topic) as Topic;
-      const partition =
-        input.partition ?? this.choosePartition(topic.name, input.key ?? undefined, topic.partitions);
-      return this.enqueue(input, partition, leaderOf(topic, partition), input.timestamp ?? now, signal);
-    });
-    return allWritten(await Promise.allSettled(outcomes));
+    const pending = new PendingProduce(inputs.length, signal);
+    for (const [index, input] of inputs.entries()) {
+      const { topic: name, key, value, headers } = input;
+      const topic = topics.get(name) as Topic;
+      const partition = input.partition ?? this.choosePartition(name, key ?? undefined, topic.partitions);
+      const record = {
+        key: key ?? null,
+        value,
+        timestamp: input.timestamp ?? now,
+        headers: headers ?? NO_HEADERS,
+      };
+      this.senderFor(leaderOf(topic, partition)).add(
+        new PendingRecord(pending, index, name, partition, record, sizeOf(record)),
+      );
+    }
+    return pending.done;
   }
 
   private async topicsFor(inputs: readonly RecordInput[]): Promise<Map<string, Topic>> {
@@ -47,32 +57,6 @@ export class Producer {
     const unfit = firstUnfit(inputs, topics);
     if (unfit !== undefined) throw unfit;
     return topics;
-  }
-
-  private enqueue(
-    input: RecordInput,
-    partition: number,
-    leader: number,
-    timestamp: number,
-    signal: AbortSignal,
-  ): Promise<Metadata> {
-    const { topic, key, value, headers } = input;
-    return new Promise((resolve, reject) => {
-      this.senderFor(leader).add({
-        topic,
-        partition,
-        record: { key: key ?? null, value, timestamp, headers: headers ?? [] },
-        bytes: sizeOf(input),
-        isAbandoned: () => {
-          if (signal.aborted) reject(new HttpError('client_gone'));
-          return signal.aborted;
-        },
-        succeed: (offset, appendTime) =>
-          resolve({ topic, partition, offset, timestamp: appendTime ?? timestamp }),
-        fail: reject,
-        misses: 0,
-      });
-    });
   }
 
   private senderFor(node: number): BrokerSender {
@@ -128,20 +112,13 @@ function firstUnfit(
   return undefined;
 }
 
-function sizeOf({ key, value, headers }: RecordInput): number {
+const NO_HEADERS: RecordToWrite['headers'] = [];
+
+/** At most, for the limits; Kafka's encoding is a little tighter. */
+function sizeOf({ key, value, headers }: RecordToWrite): number {
   let bytes = RECORD_OVERHEAD + Buffer.byteLength(value) + Buffer.byteLength(key ?? '');
-  for (const header of headers ?? []) {
+  for (const header of headers) {
     bytes += RECORD_OVERHEAD + Buffer.byteLength(header.key) + Buffer.byteLength(header.value);
   }
   return bytes;
-}
-
-function allWritten(outcomes: readonly PromiseSettledResult<Metadata>[]): Metadata[] {
-  const written = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  const failed = outcomes.findIndex((outcome) => outcome.status === 'rejected');
-  if (failed < 0) return written;
-  const reason = (outcomes[failed] as PromiseRejectedResult).reason as unknown;
-  if (outcomes.length === 1 || !(reason instanceof HttpError)) throw reason;
-  const told = `Record ${failed}: ${reason.message} ${written.length} of the ${outcomes.length} records were written.`;
-  throw new HttpError(reason.code, told, { cause: reason.cause });
 }

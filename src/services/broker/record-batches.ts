@@ -122,6 +122,11 @@ export class RecordCursor {
     private readonly fromOffset: number,
   ) {}
 
+  /** How many records are left, at most. */
+  get left(): number {
+    return this.batches.reduce((sum, { count }) => sum + count, 0);
+  }
+
   /** The next record and its bytes; `undefined` at the end. */
   next(): { readonly message: Message; readonly bytes: number } | undefined {
     for (let [batch] = this.batches; batch !== undefined; [batch] = this.batches) {
