@@ -9,6 +9,8 @@ export interface KafkaNamespace {
   name(short: string): string;
   /** Makes a topic; resolves when it has its leaders. */
   topic(short: string, partitions?: number, config?: Record<string, string>): Promise<string>;
+  /** The same without the file's prefix. */
+  exactTopic(topic: string): Promise<void>;
   deleteTopic(topic: string): Promise<void>;
   /** Offsets that a group has committed, by partition; -1 for none. */
   committed(group: string, topic: string): Promise<number[]>;
@@ -27,6 +29,7 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
   });
   const admin = kafka.admin();
   await admin.connect();
+  const others: string[] = [];
   return {
     name: (short) => prefix + short,
     topic: async (short, numPartitions = 1, config = {}) => {
@@ -36,6 +39,10 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
         waitForLeaders: true,
       });
       return prefix + short;
+    },
+    exactTopic: async (topic) => {
+      await admin.createTopics({ topics: [{ topic }], waitForLeaders: true });
+      others.push(topic);
     },
     deleteTopic: (topic) => admin.deleteTopics({ topics: [topic] }),
     committed: async (groupId, topic) => {
@@ -57,10 +64,12 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       return values;
     },
     dispose: async () => {
-      const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix));
+      const topics = (await admin.listTopics()).filter(
+        (topic) => topic.startsWith(prefix) || others.includes(topic),
+      );
       if (topics.length > 0) await admin.deleteTopics({ topics });
       const { groups } = await admin.listGroups();
-      const mine = groups.map(({ groupId }) => groupId).filter((groupId) => groupId.startsWith(prefix));
+      const mine = groups.map(({ groupId }) => groupId).filter((groupId) => groupId.includes(prefix));
       if (mine.length > 0) await admin.deleteGroups(mine).catch(() => {});
       await admin.disconnect();
     },
@@ -84,9 +93,12 @@ export interface BrokerRecord {
   headers: { key: string; value: string }[];
 }
 
-/** Calls the broker service with the credentials of the tests. */
-export function brokerClient(url: string) {
-  const authorization = `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`;
+/** Calls the broker service with the credentials of the tests, or others. */
+export function brokerClient(
+  url: string,
+  { username, password }: { username: string; password: string } = TOKENS,
+) {
+  const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
   return async <Body = BrokerRecord[]>(
     path: string,
     body?: unknown,

@@ -94,9 +94,12 @@ export class ConsumerInstances {
     if (!(await this.registry.close(keyOf(name)))) throw this.unknown(name);
   }
 
-  list(): GroupAssignments {
+  /** @param nameOf what the user calls a group; `undefined` where it is not the user's */
+  list(nameOf: (group: string) => string | undefined): GroupAssignments {
     const groups = new Map<string, GroupAssignments[number]['instances']>();
-    for (const { group, name, assignment } of this.registry.values()) {
+    for (const { group: kafkaGroup, name, assignment } of this.registry.values()) {
+      const group = nameOf(kafkaGroup);
+      if (group === undefined) continue;
       const instances = groups.get(group) ?? [];
       groups.set(group, instances);
       const topics = [...assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));

@@ -1,7 +1,8 @@
 import { Reply, type Route, type RouteContext } from '../../http/route.js';
 import { deadlineOf } from '../../lib/deadline.js';
+import type { Access } from './access.js';
 import type { InstanceName } from './consumer-instances.js';
-import { type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
+import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import * as schemas from './schemas.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
@@ -50,8 +51,10 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     request: { params: schemas.groupParams, body: schemas.commitBody },
     reply: schemas.successReply,
     errors: consumeErrors,
-    handle: async ({ params, body }, { signal }, { consumers }) => {
-      await consumers.commit(params, body, signal);
+    handle: async ({ params, body }, context, deps) => {
+      const access = accessOf(context, deps);
+      access.checkConsume(body.map(({ topic }) => topic));
+      await deps.consumers.commit(nameIn(access, params), body, context.signal);
       return SUCCESS;
     },
   }),
@@ -62,32 +65,41 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     path: '/delete-consumer/:group/:instance',
     request: { params: schemas.groupParams },
     reply: schemas.successReply,
-    errors: [400, 401, 404],
-    handle: async ({ params }, _context, { consumers }) => {
-      await consumers.remove(params);
+    errors: [400, 401, 403, 404],
+    handle: async ({ params }, context, deps) => {
+      const access = accessOf(context, deps);
+      access.checkConsume([]);
+      await deps.consumers.remove(nameIn(access, params));
       return SUCCESS;
     },
   }),
   brokerRoute({
     operationId: 'broker.consumers',
-    summary: 'Groups and instances of this gateway with the partitions they have.',
+    summary: 'Groups and instances of the user with the partitions they have.',
     methods: ['GET'],
     path: '/consumers',
     request: {},
     reply: schemas.consumersReply,
     errors: [401],
-    handle: async (_input, _context, { consumers }) => consumers.list(),
+    handle: async (_input, context, deps) => {
+      const access = accessOf(context, deps);
+      return deps.consumers.list((group) => access.ownGroup(group));
+    },
   }),
 ];
 
 async function consume(
-  name: InstanceName,
+  params: InstanceName,
   topics: readonly string[],
   headers: schemas.ConsumerHeaders,
   timeout: number | undefined,
   context: RouteContext,
-  { consumers, maxWaitMs }: BrokerDeps,
+  deps: BrokerDeps,
 ): Promise<Reply> {
+  const { consumers, maxWaitMs } = deps;
+  const access = accessOf(context, deps);
+  access.checkConsume(topics);
+  const name = nameIn(access, params);
   const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
   const deadline = deadlineOf(waitMs, context.signal, context.stopping);
   const consumed = await consumers
@@ -97,4 +109,8 @@ async function consume(
   return new Reply(200, consumed.messages, {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
   });
+}
+
+function nameIn(access: Access, { group, instance }: InstanceName): InstanceName {
+  return { group: access.kafkaGroup(group), instance };
 }

@@ -1,4 +1,5 @@
-import { jsonRoute } from '../../http/route.js';
+import { jsonRoute, type RouteContext } from '../../http/route.js';
+import type { Access } from './access.js';
 import type { Cluster } from './cluster.js';
 import type { ConsumerInstances } from './consumer-instances.js';
 import type { Coordinators } from './coordinators.js';
@@ -8,6 +9,8 @@ import type { Producer } from './producer.js';
 /** What the routes of one cluster work with. */
 export interface BrokerDeps {
   readonly cluster: Cluster;
+  /** By username. */
+  readonly access: ReadonlyMap<string, Access>;
   readonly coordinators: Coordinators;
   readonly producer: Producer;
   readonly fetcher: Fetcher;
@@ -35,4 +38,11 @@ export function waitOf(timeoutMs: number | undefined, byDefault: number): number
 
 export function deadlineFor(waitMs: number | undefined): number {
   return waitOf(waitMs, DEFAULT_WAIT_MS) + GRACE_MS;
+}
+
+/** What the sender of a request may do. */
+export function accessOf({ principal }: RouteContext, { access }: BrokerDeps): Access {
+  const found = access.get(principal.name);
+  if (found === undefined) throw new Error(`no access is known of ${principal.name}`);
+  return found;
 }

@@ -2,6 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying } from '../../lib/keep-trying.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
+import { accessByUser } from './access.js';
 import { createTopics } from './client.js';
 import { Cluster } from './cluster.js';
 import { ConsumerInstances } from './consumer-instances.js';
@@ -79,7 +80,15 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
   lifecycle.onStop('consumer instances', () => consumers.close(), CLOSE_CONSUMERS_MS);
   return {
     ...mountOf(config),
-    routes: bindRoutes(routes, { cluster, coordinators, producer, fetcher, consumers, maxWaitMs }),
+    routes: bindRoutes(routes, {
+      cluster,
+      access: accessByUser(config.users),
+      coordinators,
+      producer,
+      fetcher,
+      consumers,
+      maxWaitMs,
+    }),
     formatError,
     bodyLimit: config.bodyLimit,
     timeoutMs,

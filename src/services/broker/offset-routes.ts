@@ -1,5 +1,5 @@
 import type { Route } from '../../http/route.js';
-import { type BrokerDeps, brokerRoute, OFFSETS_WAIT_MS, waitOf } from './deps.js';
+import { accessOf, type BrokerDeps, brokerRoute, OFFSETS_WAIT_MS, waitOf } from './deps.js';
 import { committedOffsets } from './group-offsets.js';
 import { existingPartitions } from './partitions.js';
 import * as schemas from './schemas.js';
@@ -21,9 +21,12 @@ export const offsetRoutes: readonly Route<BrokerDeps>[] = [
     reply: schemas.topicPartitionOffsetsReply,
     errors,
     timeoutMs: ({ query }) => waitOf(query.timeout, OFFSETS_WAIT_MS),
-    handle: async ({ params, body }, _context, { cluster, coordinators }) => {
-      await existingPartitions(cluster, body);
-      return committedOffsets(coordinators, params.group, body);
+    handle: async ({ params, body }, context, deps) => {
+      const access = accessOf(context, deps);
+      access.checkConsume(body.map(({ topic }) => topic));
+      const group = access.kafkaGroup(params.group);
+      await existingPartitions(deps.cluster, body);
+      return committedOffsets(deps.coordinators, group, body);
     },
   }),
   brokerRoute({
@@ -39,7 +42,9 @@ export const offsetRoutes: readonly Route<BrokerDeps>[] = [
     reply: schemas.topicPartitionOffsetsReply,
     errors,
     timeoutMs: ({ query }) => waitOf(query.timeout, OFFSETS_WAIT_MS),
-    handle: async ({ params, body }, _context, { cluster }) => {
+    handle: async ({ params, body }, context, deps) => {
+      const { cluster } = deps;
+      accessOf(context, deps).checkNames(body.map(({ topic }) => topic));
       await existingPartitions(cluster, body);
       const offsets = await offsetsAt(cluster, body, params.timestamp);
       return body.map(({ topic, partition }) => {

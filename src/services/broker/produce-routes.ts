@@ -1,6 +1,5 @@
-import type { Route } from '../../http/route.js';
-import type { BrokerDeps } from './deps.js';
-import { brokerRoute } from './deps.js';
+import type { Route, RouteContext } from '../../http/route.js';
+import { accessOf, type BrokerDeps, brokerRoute } from './deps.js';
 import * as schemas from './schemas.js';
 
 const errors = [400, 401, 403, 404, 413, 503, 504] as const;
@@ -14,7 +13,7 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     request: { body: schemas.recordsWithTopicBody },
     reply: schemas.metadataListReply,
     errors,
-    handle: ({ body }, { signal }, { producer }) => producer.produce(body, signal),
+    handle: ({ body }, context, deps) => produce(body, context, deps),
   }),
   brokerRoute({
     operationId: 'broker.produceToTopic',
@@ -24,10 +23,11 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     request: { params: schemas.topicParams, body: schemas.recordsBody },
     reply: schemas.metadataListReply,
     errors,
-    handle: ({ params: { topic }, body }, { signal }, { producer }) =>
-      producer.produce(
-        body.map((record) => ({ ...record, topic })),
-        signal,
+    handle: ({ params: { topic }, body }, context, deps) =>
+      produce(
+        body.map((record) => Object.assign(record, { topic })),
+        context,
+        deps,
       ),
   }),
   brokerRoute({
@@ -38,10 +38,20 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     request: { params: schemas.messageParams, query: schemas.keyQuery },
     reply: schemas.metadataReply,
     errors,
-    handle: async ({ params: { topic, message }, query: { key } }, { signal }, { producer }) => {
-      const [written] = await producer.produce([{ topic, value: message, key }], signal);
+    handle: async ({ params: { topic, message }, query: { key } }, context, deps) => {
+      const [written] = await produce([{ topic, value: message, key }], context, deps);
       if (written === undefined) throw new Error('one record has one result');
       return written;
     },
   }),
 ];
+
+/** What every form of produce comes to. */
+export async function produce(
+  records: readonly schemas.RecordInput[],
+  context: RouteContext,
+  deps: BrokerDeps,
+): Promise<schemas.Metadata[]> {
+  accessOf(context, deps).checkProduce(new Set(records.map(({ topic }) => topic)));
+  return deps.producer.produce(records, context.signal);
+}

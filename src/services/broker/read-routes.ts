@@ -1,5 +1,5 @@
 import { Reply, type Route } from '../../http/route.js';
-import { type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
+import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { PartitionError } from './fetcher.js';
 import * as schemas from './schemas.js';
 
@@ -16,26 +16,29 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
     reply: schemas.messagesReply,
     errors: [400, 401, 403, 404, 503, 504],
     timeoutMs: ({ body }) => deadlineFor(body.timeout),
-    handle: async ({ body }, { signal, stopping }, { fetcher, maxWaitMs }) => {
+    handle: async ({ body }, context, deps) => {
+      const { fetcher, maxWaitMs } = deps;
       const { topic, partition, offset, topicPartitionOffsets, timeout } = body;
       const positions = [...(topicPartitionOffsets ?? [])];
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
+      accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
       const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-      const { messages, errors } = await fetcher.fetch(positions, waitMs, [signal, stopping]);
+      const { messages, errors } = await fetcher.fetch(positions, waitMs, [context.signal, context.stopping]);
       return errors.length === 0 ? messages : new Reply(200, messages, toldErrors(errors));
     },
   }),
   brokerRoute({
     operationId: 'broker.topics',
-    summary: 'Names of the topics with their numbers of partitions.',
+    summary: 'Names of the topics that the user may use, with their numbers of partitions.',
     methods: ['GET'],
     path: '/topics',
     request: {},
     reply: schemas.topicsReply,
     errors: [401, 503],
-    handle: async (_input, _context, { cluster }) => {
-      const topics = await cluster.allTopics();
+    handle: async (_input, context, deps) => {
+      const access = accessOf(context, deps);
+      const topics = (await deps.cluster.allTopics()).filter(({ name }) => access.mayName(name));
       return Object.fromEntries(topics.map(({ name, partitions }) => [name, partitions.length]));
     },
   }),

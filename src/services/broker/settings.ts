@@ -15,6 +15,26 @@ const user = z.strictObject({
     .nullable()
     .default(null)
     .describe('Password for HTTP Basic authentication.'),
+  topicPattern: z
+    .string()
+    .regex(
+      /^([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)$/,
+      'expected a topic, or the beginning of some with *',
+    )
+    .default('*')
+    .describe('Topics that the user may name: one, or a beginning with * at the end.'),
+  permission: z
+    .enum(['full', 'produce', 'consume'])
+    .default('full')
+    .describe('What the user may do with them.'),
+  groupPrefix: z
+    .string()
+    .regex(/^[\x21-\x7e]{0,100}$/, 'expected up to 100 printable ASCII characters without blanks')
+    .nullable()
+    .default(null)
+    .describe(
+      'Begins the names of the user\'s consumer groups in Kafka; users with the same one share them. null: nothing for the first user, "name:" for the others.',
+    ),
 });
 
 const cluster = z.strictObject({
@@ -72,4 +92,5 @@ export const brokerConfig = z.strictObject({
 });
 
 export type BrokerConfig = z.output<typeof brokerConfig>;
+export type UserSettings = z.output<typeof user>;
 export type ClusterConfig = z.output<typeof cluster>;

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../http/errors.js';
 import type { RawRoute, Route } from '../../http/route.js';
 import type { BrokerDeps } from './deps.js';
+import { produce } from './produce-routes.js';
 import * as schemas from './schemas.js';
 
 /** The query parameters that may carry the credentials of this path. */
@@ -43,13 +44,13 @@ const webhook: RawRoute<BrokerDeps> = {
   request: { query: schemas.webhookQuery },
   reply: schemas.metadataListReply,
   errors: [400, 403],
-  handle: async ({ target, headers, body }, { signal }, { producer }) => {
+  handle: async ({ target, headers, body }, context, deps) => {
     const query = schemas.webhookQuery.safeParse(
       Object.fromEntries(new URLSearchParams(target.split('?')[1] ?? '')),
     );
     if (!query.success) throw new HttpError('invalid_request', 'The query parameter topic names no topic.');
     const record = { topic: query.data.topic, value: body, headers: messageHeaders(headers) };
-    return { status: 200, body: JSON.stringify(await producer.produce([record], signal)) };
+    return { status: 200, body: JSON.stringify(await produce([record], context, deps)) };
   },
 };
 

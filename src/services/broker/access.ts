@@ -1,0 +1,76 @@
+import { HttpError } from '../../http/errors.js';
+import type { UserSettings } from './settings.js';
+
+/** What one user of a cluster may do, and how groups of that user are called in Kafka. */
+export class Access {
+  private readonly prefix: string;
+  private readonly isPattern: boolean;
+
+  /** @param foreignPrefixes beginnings of the names of other users' groups, which must stay theirs */
+  constructor(
+    private readonly user: UserSettings,
+    readonly groupPrefix: string,
+    private readonly foreignPrefixes: readonly string[],
+  ) {
+    this.isPattern = user.topicPattern.endsWith('*');
+    this.prefix = this.isPattern ? user.topicPattern.slice(0, -1) : user.topicPattern;
+  }
+
+  /** Whether the user's pattern has room for the topic. */
+  mayName(topic: string): boolean {
+    return this.isPattern ? topic.startsWith(this.prefix) : topic === this.prefix;
+  }
+
+  /** @throws HttpError 403 */
+  checkProduce(topics: Iterable<string>): void {
+    if (this.user.permission === 'consume') throw forbidden('may only consume');
+    this.checkNames(topics);
+  }
+
+  /** @throws HttpError 403 */
+  checkConsume(topics: Iterable<string>): void {
+    if (this.user.permission === 'produce') throw forbidden('may only produce');
+    this.checkNames(topics);
+  }
+
+  /** @throws HttpError 403 */
+  checkNames(topics: Iterable<string>): void {
+    for (const topic of topics) if (!this.mayName(topic)) throw forbidden(`may not use the topic ${topic}`);
+  }
+
+  /** The group's name in Kafka. @throws HttpError 403 where it would be another user's */
+  kafkaGroup(group: string): string {
+    const name = this.groupPrefix + group;
+    if (this.foreignPrefixes.some((prefix) => name.startsWith(prefix)))
+      throw forbidden(`may not use the group ${group}, which is called like another user's`);
+    return name;
+  }
+
+  /** The group's name for the user; `undefined` for the group of another. */
+  ownGroup(kafkaGroup: string): string | undefined {
+    if (!kafkaGroup.startsWith(this.groupPrefix)) return undefined;
+    if (this.foreignPrefixes.some((prefix) => kafkaGroup.startsWith(prefix))) return undefined;
+    return kafkaGroup.slice(this.groupPrefix.length);
+  }
+}
+
+/**
+ * Every user's access by name. Groups of different users do not meet: those of the first are called in Kafka as they
+ * are, those of the others begin with the user's name and a colon, unless a user has a prefix of its own.
+ */
+export function accessByUser(users: readonly UserSettings[]): Map<string, Access> {
+  const prefixes = users.map(
+    ({ username, groupPrefix }, i) => groupPrefix ?? (i === 0 ? '' : `${username}:`),
+  );
+  return new Map(
+    users.map((user, i) => {
+      const own = prefixes[i] as string;
+      const foreign = prefixes.filter((prefix) => prefix.length > own.length && prefix.startsWith(own));
+      return [user.username, new Access(user, own, [...new Set(foreign)])];
+    }),
+  );
+}
+
+function forbidden(what: string): HttpError {
+  return new HttpError('forbidden', `These credentials ${what}.`);
+}
