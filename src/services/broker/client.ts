@@ -1,6 +1,7 @@
 import kafkajs, { type LogEntry } from 'kafkajs';
 import type { Logger } from '../../lib/logger.js';
 import type { DeclaredTopic } from './declared-topics.js';
+import type { KafkaSecurity } from './kafka-connection.js';
 import { calmIdleConnections } from './kafkajs-internals.js';
 
 calmIdleConnections();
@@ -25,12 +26,15 @@ export function kafkaLogCreator(log: Logger) {
  */
 export async function createTopics(
   brokers: readonly string[],
+  { tls, sasl }: KafkaSecurity,
   topics: readonly DeclaredTopic[],
   log: Logger,
 ): Promise<void> {
   const kafka = new kafkajs.Kafka({
     brokers: [...brokers],
     clientId: 'portico',
+    ...(tls === undefined ? {} : { ssl: tls }),
+    ...(sasl === undefined ? {} : { sasl: { ...sasl } as kafkajs.SASLOptions }),
     connectionTimeout: 1_000,
     requestTimeout: 10_000,
     logLevel: kafkajs.logLevel.WARN,

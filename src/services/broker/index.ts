@@ -14,6 +14,7 @@ import { LogReader } from './log-reader.js';
 import { LogWatch } from './log-watch.js';
 import { Producer } from './producer.js';
 import { routes } from './routes.js';
+import { securityOf } from './security.js';
 import { type BrokerConfig, brokerConfig, type ClusterConfig } from './settings.js';
 import { WEBHOOK_CREDENTIALS } from './webhook.js';
 
@@ -49,20 +50,26 @@ const CLOSE_CONSUMERS_MS = 8_000;
 const PRODUCE_MARGIN_MS = 1_000;
 
 function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRuntime): ServiceInstance {
+  const security = securityOf(config);
   const { brokers, timeoutMs, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
   const cluster = new Cluster({
     brokers,
-    security: { tls: undefined, sasl: undefined },
+    security,
     log,
     lifecycle,
     now,
   });
   const declared = config.topics.map(parseDeclaredTopic);
   const topicsMade = keepTrying(
-    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, missing, log)),
+    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, security, missing, log)),
     { name: `broker ${config.name}: declared topics`, log, lifecycle },
   );
-  const producer = new Producer(cluster, Math.max(100, timeoutMs - PRODUCE_MARGIN_MS), 'none', now);
+  const producer = new Producer(
+    cluster,
+    Math.max(100, timeoutMs - PRODUCE_MARGIN_MS),
+    config.compression,
+    now,
+  );
   const reader = new LogReader(cluster, new LogWatch(cluster), config.replyBytes);
   const fetcher = new Fetcher(cluster, reader, config.replyBytes);
   const coordinators = new Coordinators(cluster);

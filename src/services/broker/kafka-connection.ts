@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
 import {
   type Api,
@@ -69,7 +68,7 @@ export class KafkaConnection {
       clientId,
       connectTimeoutMs,
       logCreator,
-      ssl: security.tls === undefined ? null : { servername: serverName(address), ...security.tls },
+      ssl: security.tls ?? null,
       // kafkajs keeps its authenticator in the object
       sasl: security.sasl === undefined ? null : { ...security.sasl },
     });
@@ -167,9 +166,4 @@ export class KafkaConnection {
       clearTimeout(timer);
     }
   }
-}
-
-/** SNI must not be an address (RFC 6066). */
-function serverName({ host }: Address): string {
-  return isIP(host) === 0 ? host : '';
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
+import { COMPRESSIONS, compressor } from './record-encoder.js';
 
 const user = z.strictObject({
   username: z
@@ -37,6 +38,33 @@ const user = z.strictObject({
     ),
 });
 
+const file = (what: string) =>
+  z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
+
+const tls = z.strictObject({
+  enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
+  ca: file("certificates of the authorities that are trusted beside Node's own list"),
+  cert: file("the gateway's own certificate, where the brokers ask for one"),
+  key: file('its key'),
+});
+
+const sasl = z
+  .strictObject({
+    mechanism: z
+      .enum(['plain', 'scram-sha-256', 'scram-sha-512'])
+      .nullable()
+      .default(null)
+      .describe('How the gateway proves to the brokers who it is; null where they do not ask.'),
+    username: z.string().min(1).nullable().default(null).describe('Name of the gateway in Kafka.'),
+    password: z.string().min(1).nullable().default(null).meta({ secret: true }).describe('Its password.'),
+  })
+  .refine(
+    ({ mechanism, username, password }) => mechanism === null || (username !== null && password !== null),
+    {
+      error: 'a mechanism needs username and password',
+    },
+  );
+
 const cluster = z.strictObject({
   name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
   path: basePath().default('/broker').describe('Path that the cluster is served below.'),
@@ -46,6 +74,8 @@ const cluster = z.strictObject({
     .default([])
     .meta({ env: 'PORTICO_KAFKA_BROKERS' })
     .describe('Addresses (host:port) of brokers to begin with; the others are learned from them.'),
+  tls: tls.prefault({}).describe('TLS towards Kafka.'),
+  sasl: sasl.prefault({}).describe('SASL towards Kafka.'),
   topics: z
     .array(
       z
@@ -56,6 +86,11 @@ const cluster = z.strictObject({
     .meta({ env: 'PORTICO_BROKER_TOPICS' })
     .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
   users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
+  compression: z
+    .enum(COMPRESSIONS)
+    .refine((name) => name === 'none' || compressor(name) !== undefined, 'needs Node 22.15 or newer')
+    .default('none')
+    .describe('How produced records are compressed: none, gzip or zstd.'),
   bodyLimit: z
     .int()
     .min(1_024)

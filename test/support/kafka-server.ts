@@ -1,0 +1,157 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const START_MS = 40_000;
+
+export interface SecureKafka {
+  /** host:port of the listener with TLS and SASL. */
+  readonly address: string;
+  /** PEM file of the authority that its certificate is from. */
+  readonly ca: string;
+  readonly username: string;
+  readonly password: string;
+  stop(): Promise<void>;
+}
+
+/** A real Kafka of the test's own that lets in by TLS with SASL only (PLAIN, SCRAM-SHA-256 and -512). */
+export async function startSecureKafka(): Promise<SecureKafka> {
+  const folder = await mkdtemp(join(tmpdir(), 'portico-test-kafka-'));
+  const [username, password, storePassword] = ['gateway', secret(), secret()] as const;
+  const [client, inner, controller] = await Promise.all([freePort(), freePort(), freePort()]);
+  const store = join(folder, 'store.p12');
+  const ca = join(folder, 'ca.pem');
+  await makeCertificate(store, storePassword, ca);
+  const jaas = (module: string, rest: string) =>
+    `org.apache.kafka.common.security.${module} required ${rest};`;
+  const properties = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    listeners: `CLIENT://127.0.0.1:${client},INNER://127.0.0.1:${inner},CONTROLLER://127.0.0.1:${controller}`,
+    'advertised.listeners': `CLIENT://127.0.0.1:${client},INNER://127.0.0.1:${inner}`,
+    'controller.quorum.voters': `1@127.0.0.1:${controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'INNER',
+    'listener.security.protocol.map': 'CLIENT:SASL_SSL,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.name.client.sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'listener.name.client.plain.sasl.jaas.config': jaas(
+      'plain.PlainLoginModule',
+      `user_${username}="${password}"`,
+    ),
+    'listener.name.client.scram-sha-256.sasl.jaas.config': jaas('scram.ScramLoginModule', ''),
+    'listener.name.client.scram-sha-512.sasl.jaas.config': jaas('scram.ScramLoginModule', ''),
+    'listener.name.client.ssl.keystore.location': store,
+    'listener.name.client.ssl.keystore.password': storePassword,
+    'listener.name.client.ssl.key.password': storePassword,
+    'log.dirs': join(folder, 'data'),
+    'auto.create.topics.enable': false,
+    'group.initial.rebalance.delay.ms': 0,
+    'offsets.topic.replication.factor': 1,
+    'offsets.topic.num.partitions': 1,
+  };
+  const file = join(folder, 'server.properties');
+  const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(file, lines.join(''), { mode: 0o600 });
+  const java = await javaArgs();
+  const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
+    '--add-scram',
+    `${mechanism}=[name=${username},password=${password}]`,
+  ]);
+  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', file, ...scram]);
+  const child = spawn('java', [...java, 'kafka.Kafka', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  try {
+    await started(child);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  return {
+    address: `127.0.0.1:${client}`,
+    ca,
+    username,
+    password,
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The programs that `npm start` uses without Docker, fetched where they are not there. */
+async function javaArgs(): Promise<string[]> {
+  const script = `
+    import { existsSync } from 'node:fs';
+    import { profile } from './compose/profile.mjs';
+    import { kafka } from './compose/native/kafka.mjs';
+    const p = profile('test');
+    if (!kafka.installed(p)) await kafka.install(p, () => {});
+    console.log(p.programs);`;
+  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 300_000 });
+  const jars = await run('sh', ['-c', `ls -d ${stdout.trim()}/kafka-*[0-9]`]);
+  return [
+    '-Xms96m',
+    '-Xmx256m',
+    '-XX:+UseSerialGC',
+    '-XX:TieredStopAtLevel=1',
+    '-Dlog4j2.configurationFile=compose/native/kafka-log4j2.properties',
+    '-cp',
+    `${jars.stdout.trim().split('\n').at(-1)}/*`,
+  ];
+}
+
+async function makeCertificate(store: string, password: string, pem: string): Promise<void> {
+  const common = ['-keystore', store, '-storepass', password, '-alias', 'kafka'];
+  await run('keytool', [
+    ...['-genkeypair', '-keyalg', 'EC', '-groupname', 'secp256r1', '-validity', '2', '-dname', 'CN=kafka'],
+    ...['-storetype', 'PKCS12', '-ext', 'san=ip:127.0.0.1,dns:localhost', ...common],
+  ]);
+  const { stdout } = await run('keytool', ['-exportcert', '-rfc', ...common]);
+  await writeFile(pem, stdout);
+}
+
+async function started(child: ChildProcess): Promise<void> {
+  const lines: string[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  const ready = new Promise<void>((resolve, reject) => {
+    timer = setTimeout(
+      () => reject(new Error(`no Kafka within ${START_MS} ms:\n${lines.join('\n')}`)),
+      START_MS,
+    );
+    child.once('exit', (code) => reject(new Error(`Kafka ended with ${code}:\n${lines.join('\n')}`)));
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on('line', (line) => {
+        lines.push(line);
+        if (line.includes('Kafka Server started')) resolve();
+      });
+    }
+  });
+  await ready.finally(() => clearTimeout(timer));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+function secret(): string {
+  return randomBytes(18).toString('hex');
+}
+
+/** A UUID in base64url; Kafka's tools refuse one that looks like an option. */
+function clusterId(): string {
+  return randomBytes(16).toString('base64url').replace(/^-/, 'a');
+}
