@@ -9,6 +9,7 @@ import { Operations } from './http/operations.js';
 import { type ListeningServer, listen } from './http/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
+import type { Worker } from './services/service.js';
 import { unavailableInstances } from './services/unavailable.js';
 
 export interface Gateway {
@@ -24,6 +25,7 @@ export interface GatewayOptions {
   readonly openapi: string;
   /** Wall clock, ms since 1970. */
   readonly now?: () => number;
+  readonly worker?: Worker;
 }
 
 /** So long the ports stay closed for backends that are about to answer; one that is away holds up no start beyond it. */
@@ -75,10 +77,16 @@ function openServices(
   config: Config,
   metrics: Metrics,
   lifecycle: Lifecycle,
-  { log, now = Date.now }: GatewayOptions,
+  { log, now = Date.now, worker }: GatewayOptions,
 ): OpenInstance[] {
   return enabledServices(config).flatMap(({ service, section }) => {
-    const runtime = { log: log.child({ service: service.name }), lifecycle, metrics, now };
+    const runtime = {
+      log: log.child({ service: service.name }),
+      lifecycle,
+      metrics,
+      now,
+      ...(worker === undefined ? {} : { worker }),
+    };
     const instances =
       section.missing === null
         ? service.open(section, runtime)

@@ -167,10 +167,12 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
 
 async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
   if (value instanceof Pieces) await sendPieces(exchange, value);
-  else if (value instanceof JsonText) exchange.send(200, JSON_TYPE, value.text);
-  else if (value instanceof Reply)
-    exchange.send(value.status, JSON_TYPE, JSON.stringify(value.body), value.headers);
-  else exchange.send(200, JSON_TYPE, JSON.stringify(value));
+  else if (value instanceof Reply) exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers);
+  else exchange.send(200, JSON_TYPE, jsonOf(value));
+}
+
+function jsonOf(value: unknown): string | Buffer {
+  return value instanceof JsonText ? value.text : JSON.stringify(value);
 }
 
 function queryOf(url: string): Record<string, string> {

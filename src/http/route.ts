@@ -94,6 +94,7 @@ export class JsonText {
 export class Reply {
   constructor(
     readonly status: number,
+    /** `JsonText` is sent as it is. */
     readonly body: unknown,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {}

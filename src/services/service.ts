@@ -7,12 +7,27 @@ import type { MetricRegistry } from '../lib/metric-source.js';
 
 export type { Backend, Mount, ServiceInstance } from '../http/instance.js';
 
+/** This process among the worker processes of one gateway. */
+export interface Worker {
+  /** Names the gateway: the same for all its workers, and no other's. */
+  readonly machine: string;
+  /** From 0. */
+  readonly index: number;
+  readonly count: number;
+  /** A folder for Unix sockets that the workers share and nobody else may enter. */
+  readonly folder: string;
+  /** Known to the workers only. */
+  readonly secret: string;
+}
+
 /** What the composition root gives to a service. */
 export interface ServiceRuntime {
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
   readonly metrics: MetricRegistry;
   readonly now: () => number;
+  /** Where several processes serve the same ports. */
+  readonly worker?: Worker;
 }
 
 /** The part of a service's configuration that the composition root reads. */

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../src/config.js';
-import { createGateway } from '../../src/gateway.js';
+import { createGateway, type GatewayOptions } from '../../src/gateway.js';
 import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { gatewayEnvironment, testDocument } from './environment.js';
 
@@ -18,12 +18,17 @@ export async function startGateway(
   document: Record<string, unknown>,
   environment: Record<string, string> = {},
   log?: Logger,
+  options: Pick<GatewayOptions, 'worker'> = {},
 ): Promise<RunningGateway> {
   const { config } = loadConfig({
     document: testDocument(document),
     environment: { ...gatewayEnvironment(), ...environment },
   });
-  const gateway = createGateway(config, { log: log ?? createLogger(config.log.level), openapi: '{}' });
+  const gateway = createGateway(config, {
+    log: log ?? createLogger(config.log.level),
+    openapi: '{}',
+    ...options,
+  });
   const { port } = await gateway.start();
   return {
     url: `http://127.0.0.1:${port}`,

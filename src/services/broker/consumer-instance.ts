@@ -15,7 +15,9 @@ const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNK
 
 /** What one consume came to. Its caller says how the reply fared, once; until then no other consume has its turn. */
 export interface Consumed {
-  readonly messages: Message[];
+  /** Or their JSON, where it came as that. */
+  readonly messages: readonly Message[] | string;
+  readonly count: number;
   /** Whether the instance has its partitions: an empty reply while joining does not mean an empty topic. */
   readonly isJoined: boolean;
   settle(arrived: boolean): void;
@@ -143,7 +145,7 @@ export class ConsumerInstance {
   }
 
   private nothing(settle: () => void): Consumed {
-    return { messages: [], isJoined: this.member.state === 'joined', settle };
+    return { messages: [], count: 0, isJoined: this.member.state === 'joined', settle };
   }
 
   /** Makes the member one that lives and reads `topics`; the next begins only when the one before has committed. */
@@ -161,6 +163,7 @@ export class ConsumerInstance {
 function delivered(delivery: Delivery, endTurn: () => void): Consumed {
   return {
     messages: delivery.messages,
+    count: delivery.messages.length,
     isJoined: true,
     settle: (arrived) => {
       if (arrived) delivery.arrived();

@@ -5,10 +5,10 @@ import type { Cluster } from './cluster.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
-import { committedOffsets, type TopicPartitionOffset } from './group-offsets.js';
+import type { TopicPartitionOffset } from './group-offsets.js';
 import type { LogReader } from './log-reader.js';
-import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
-import { noOffset } from './start-offsets.js';
+import type { ConsumerHeaders } from './schemas.js';
+import { checkCommitted } from './start-offsets.js';
 
 /** After so long a join has reached the broker, in ms. */
 const HURRY_MS = 60;
@@ -16,6 +16,23 @@ const HURRY_MS = 60;
 export interface InstanceName {
   readonly group: string;
   readonly instance: string;
+}
+
+/** One instance as others see it. */
+export interface InstanceState {
+  /** As Kafka knows it. */
+  readonly group: string;
+  readonly name: string;
+  readonly topics: readonly { readonly topic: string; readonly partitions: number[] }[];
+}
+
+/** How long a request may wait for records. */
+export interface Wait {
+  readonly ms: number;
+  /** Aborts when the time is over, or `gone` does. */
+  readonly signal: AbortSignal;
+  /** Aborts when nobody wants the records any more. */
+  readonly gone: AbortSignal;
 }
 
 export interface ConsumerInstancesOptions {
@@ -26,6 +43,8 @@ export interface ConsumerInstancesOptions {
   readonly sessionTimeoutMs: number;
   readonly maxRecords: number;
   readonly maxBytes: number;
+  /** Instances that other gateways have. */
+  readonly countElsewhere: () => number;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -47,21 +66,20 @@ export class ConsumerInstances {
 
   /**
    * Records for the instance, which is made with `headers` when it does not exist.
-   * @param deadline aborts when the client's time is over or it went away
    * @throws HttpError 404 unknown topic, 400 no offset to begin at, 409 too many instances, 503 Kafka away
    */
   async consume(
     name: InstanceName,
     topics: readonly string[],
     headers: ConsumerHeaders,
-    deadline: AbortSignal,
+    wait: Wait,
   ): Promise<Consumed> {
     await this.options.cluster.existing(topics);
     const hold = await this.registry.hold(keyOf(name), () => this.create(name, topics, headers));
     try {
-      const consumed = await hold.value.consume(topics, deadline);
+      const consumed = await hold.value.consume(topics, wait.signal);
       // nothing may mean that Kafka is away, and the caller is to know
-      if (consumed.messages.length === 0) await this.checkBackend(consumed);
+      if (consumed.count === 0) await this.checkBackend(consumed);
       return {
         ...consumed,
         settle: (arrived) => {
@@ -94,18 +112,25 @@ export class ConsumerInstances {
     if (!(await this.registry.close(keyOf(name)))) throw this.unknown(name);
   }
 
-  /** @param nameOf what the user calls a group; `undefined` where it is not the user's */
-  list(nameOf: (group: string) => string | undefined): GroupAssignments {
-    const groups = new Map<string, GroupAssignments[number]['instances']>();
-    for (const { group: kafkaGroup, name, assignment } of this.registry.values()) {
-      const group = nameOf(kafkaGroup);
-      if (group === undefined) continue;
-      const instances = groups.get(group) ?? [];
-      groups.set(group, instances);
-      const topics = [...assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] }));
-      instances.push({ name, topics });
+  /** How many there are or are being made. */
+  get count(): number {
+    return this.registry.size;
+  }
+
+  states(): InstanceState[] {
+    return this.registry.values().map(({ group, name, assignment }) => ({
+      group,
+      name,
+      topics: [...assignment].map(([topic, partitions]) => ({ topic, partitions: [...partitions] })),
+    }));
+  }
+
+  /** Closes those for which `isOwn` says no: they belong to another gateway by now. */
+  release(isOwn: (name: InstanceName) => boolean): void {
+    for (const { group, name: instance } of this.registry.values()) {
+      const name = { group, instance };
+      if (!isOwn(name)) void this.registry.close(keyOf(name));
     }
-    return [...groups].map(([name, instances]) => ({ name, instances }));
   }
 
   close(): Promise<void> {
@@ -128,7 +153,11 @@ export class ConsumerInstances {
   ): Promise<ConsumerInstance> {
     const { maxRecords, maxBytes } = this.options;
     await this.checkLimit();
-    if (headers['broker-auto-offset-reset'] === 'none') await this.checkCommitted(group, topics);
+    if (headers['broker-auto-offset-reset'] === 'none') {
+      const { cluster, coordinators } = this.options;
+      await checkCommitted(cluster, coordinators, group, topics);
+    }
+    this.options.log.info({ group, instance }, 'consumer instance created');
     const createMember = (wanted: readonly string[]) => this.createMember(group, instance, wanted, headers);
     return new ConsumerInstance({ group, name: instance, topics, maxRecords, maxBytes, createMember });
   }
@@ -171,19 +200,9 @@ export class ConsumerInstances {
   private async checkLimit(): Promise<void> {
     const topics = await this.options.cluster.allTopics();
     const partitions = topics.reduce((sum, topic) => sum + topic.partitions.length, 0);
-    if (this.registry.size <= partitions) return;
+    if (this.registry.size + this.options.countElsewhere() <= partitions) return;
     const text = `There are as many consumer instances as partitions of all topics (${partitions}); delete one first.`;
     throw new HttpError('conflict', text);
-  }
-
-  private async checkCommitted(group: string, topics: readonly string[]): Promise<void> {
-    const { cluster, coordinators } = this.options;
-    const partitions = [...(await cluster.existing(topics))].flatMap(([topic, known]) =>
-      known.partitions.map(({ id }) => ({ topic, partition: id })),
-    );
-    const offsets = await committedOffsets(coordinators, group, partitions);
-    const without = offsets.find(({ offset }) => offset < 0);
-    if (without !== undefined) throw noOffset(group, without);
   }
 
   private unknown({ group, instance }: InstanceName): HttpError {

@@ -1,4 +1,4 @@
-import { Reply, type Route, type RouteContext } from '../../http/route.js';
+import { JsonText, Reply, type Route, type RouteContext } from '../../http/route.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Access } from './access.js';
 import type { InstanceName } from './consumer-instances.js';
@@ -69,7 +69,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     handle: async ({ params }, context, deps) => {
       const access = accessOf(context, deps);
       access.checkConsume([]);
-      await deps.consumers.remove(nameIn(access, params));
+      await deps.consumers.remove(nameIn(access, params), context.signal);
       return SUCCESS;
     },
   }),
@@ -83,7 +83,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     errors: [401],
     handle: async (_input, context, deps) => {
       const access = accessOf(context, deps);
-      return deps.consumers.list((group) => access.ownGroup(group));
+      return deps.consumers.list((group) => access.ownGroup(group), context.signal);
     },
   }),
 ];
@@ -101,12 +101,16 @@ async function consume(
   access.checkConsume(topics);
   const name = nameIn(access, params);
   const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-  const deadline = deadlineOf(waitMs, context.signal, context.stopping);
-  const consumed = await consumers
-    .consume(name, topics, headers, deadline.signal)
-    .finally(() => deadline.release());
+  const gone = deadlineOf(undefined, context.signal, context.stopping);
+  const deadline = deadlineOf(waitMs, gone.signal);
+  const wait = { ms: waitMs, signal: deadline.signal, gone: gone.signal };
+  const consumed = await consumers.consume(name, topics, headers, wait).finally(() => {
+    deadline.release();
+    gone.release();
+  });
   context.onOver(consumed.settle);
-  return new Reply(200, consumed.messages, {
+  const { messages } = consumed;
+  return new Reply(200, typeof messages === 'string' ? new JsonText(messages) : messages, {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
   });
 }

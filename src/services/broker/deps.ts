@@ -1,10 +1,10 @@
 import { jsonRoute, type RouteContext } from '../../http/route.js';
 import type { Access } from './access.js';
 import type { Cluster } from './cluster.js';
-import type { ConsumerInstances } from './consumer-instances.js';
 import type { Coordinators } from './coordinators.js';
 import type { Fetcher } from './fetcher.js';
 import type { Producer } from './producer.js';
+import type { RoutedInstances } from './routed-instances.js';
 
 /** What the routes of one cluster work with. */
 export interface BrokerDeps {
@@ -14,7 +14,7 @@ export interface BrokerDeps {
   readonly coordinators: Coordinators;
   readonly producer: Producer;
   readonly fetcher: Fetcher;
-  readonly consumers: ConsumerInstances;
+  readonly consumers: RoutedInstances;
   /** Longest wait of a fetch or consume, in ms. */
   readonly maxWaitMs: number;
 }

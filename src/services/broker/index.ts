@@ -12,7 +12,9 @@ import { errorReply, formatError } from './errors.js';
 import { Fetcher } from './fetcher.js';
 import { LogReader } from './log-reader.js';
 import { LogWatch } from './log-watch.js';
+import { PeerNetwork } from './peers/peer-network.js';
 import { Producer } from './producer.js';
+import { RoutedInstances } from './routed-instances.js';
 import { routes } from './routes.js';
 import { securityOf } from './security.js';
 import { type BrokerConfig, brokerConfig, type ClusterConfig } from './settings.js';
@@ -25,16 +27,23 @@ export const broker: Service<BrokerConfig> = {
   routes,
   formatError,
   error: errorReply,
-  secrets: ({ clusters }) =>
-    clusters.flatMap(({ users }, i) =>
+  secrets: ({ clusters, peers }) => [
+    ...(peers.listen === null ? [] : [{ key: 'broker.peers.secret', value: peers.secret }]),
+    ...clusters.flatMap(({ users }, i) =>
       users.map(({ password }, j) => ({
         key: `broker.clusters[${i}].users[${j}].password`,
         value: password,
       })),
     ),
+  ],
   backends: ({ clusters }) => [{ name: 'kafka', given: clusters.every(({ brokers }) => brokers.length > 0) }],
   mounts: ({ clusters }) => clusters.map(mountOf),
-  open: ({ clusters }, runtime) => clusters.map((config) => openCluster(config, runtime)),
+  open: ({ clusters, peers }, runtime) => {
+    const network = new PeerNetwork(peers, runtime);
+    const instances = clusters.map((config) => openCluster(config, runtime, network));
+    network.start();
+    return instances;
+  },
 };
 
 function mountOf({ name, path, port, users }: ClusterConfig): Mount {
@@ -49,7 +58,11 @@ const CLOSE_CONSUMERS_MS = 8_000;
 /** A produce ends so much before the deadline of its request, in ms, so that the reply tells what became of it. */
 const PRODUCE_MARGIN_MS = 1_000;
 
-function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRuntime): ServiceInstance {
+function openCluster(
+  config: ClusterConfig,
+  { log, lifecycle, now }: ServiceRuntime,
+  network: PeerNetwork,
+): ServiceInstance {
   const security = securityOf(config);
   const { brokers, timeoutMs, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
   const cluster = new Cluster({
@@ -73,7 +86,7 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
   const reader = new LogReader(cluster, new LogWatch(cluster), config.replyBytes);
   const fetcher = new Fetcher(cluster, reader, config.replyBytes);
   const coordinators = new Coordinators(cluster);
-  const consumers = new ConsumerInstances({
+  const local = new ConsumerInstances({
     cluster,
     coordinators,
     reader,
@@ -81,10 +94,19 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
     sessionTimeoutMs,
     maxRecords: config.replyRecords,
     maxBytes: config.replyBytes,
+    countElsewhere: () => network.instancesElsewhere(config.name),
     log,
     now,
   });
-  lifecycle.onStop('consumer instances', () => consumers.close(), CLOSE_CONSUMERS_MS);
+  lifecycle.onStop('consumer instances', () => local.close(), CLOSE_CONSUMERS_MS);
+  const { client, rounds } = network;
+  const whenReady = () => network.whenReady();
+  const consumers = new RoutedInstances({ cluster: config.name, local, client, rounds, whenReady });
+  network.add(config.name, {
+    instances: consumers,
+    count: () => local.count,
+    release: () => local.release((name) => consumers.isOwn(name)),
+  });
   return {
     ...mountOf(config),
     routes: bindRoutes(routes, {
@@ -103,6 +125,7 @@ function openCluster(config: ClusterConfig, { log, lifecycle, now }: ServiceRunt
       {
         name: 'kafka',
         check: async () => {
+          network.check();
           await cluster.check();
           if (!topicsMade.done)
             throw new HttpError('backend_unavailable', 'declared topics are not made yet');

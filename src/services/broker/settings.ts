@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
 import { COMPRESSIONS, compressor } from './record-encoder.js';
 
+const hostAndPort = () =>
+  z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port');
+
 const user = z.strictObject({
   username: z
     .string()
@@ -70,7 +73,7 @@ const cluster = z.strictObject({
   path: basePath().default('/broker').describe('Path that the cluster is served below.'),
   port: tcpPort().nullable().default(null).describe('Own port where the cluster is served at / as well.'),
   brokers: z
-    .array(z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port'))
+    .array(hostAndPort())
     .default([])
     .meta({ env: 'PORTICO_KAFKA_BROKERS' })
     .describe('Addresses (host:port) of brokers to begin with; the others are learned from them.'),
@@ -120,12 +123,39 @@ const cluster = z.strictObject({
   ),
 });
 
+const peers = z
+  .strictObject({
+    listen: hostAndPort()
+      .nullable()
+      .default(null)
+      .describe(
+        'Address (host:port) where this gateway listens for the other gateways; null: it is the only one.',
+      ),
+    addresses: z
+      .array(hostAndPort())
+      .default([])
+      .describe('Such addresses of the gateways; this one may be among them.'),
+    dns: hostAndPort()
+      .nullable()
+      .default(null)
+      .describe('name:port; every address of the name is taken for a gateway.'),
+    secret: secret('PORTICO_BROKER_PEERS_SECRET')
+      .nullable()
+      .default(null)
+      .describe('What the gateways prove to each other that they belong together with.'),
+  })
+  .refine(({ listen, secret: shared }) => listen === null || shared !== null, {
+    error: 'gateways that listen for others need a secret',
+  });
+
 export const brokerConfig = z.strictObject({
   enabled: z.boolean().default(true).describe('Whether the broker service is served.'),
   missing: missingReason('PORTICO_BROKER_MISSING').describe('Why there is no Kafka; set by npm start.'),
+  peers: peers.prefault({}).describe('Several gateways in front of the same Kafka.'),
   clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
 });
 
 export type BrokerConfig = z.output<typeof brokerConfig>;
+export type PeerSettings = z.output<typeof peers>;
 export type UserSettings = z.output<typeof user>;
 export type ClusterConfig = z.output<typeof cluster>;

@@ -47,10 +47,25 @@ export class StartOffsets {
   }
 }
 
-export function noOffset(group: string, { topic, partition }: TopicPartition): HttpError {
+function noOffset(group: string, { topic, partition }: TopicPartition): HttpError {
   const where = `partition ${partition} of ${topic}`;
   return new HttpError(
     'invalid_request',
     `Group ${group} has no committed offset for ${where} that can be read, and auto offset reset is none.`,
   );
+}
+
+/** @throws HttpError 400 when the group has no committed offset for some partition of `topics` */
+export async function checkCommitted(
+  cluster: Cluster,
+  coordinators: Coordinators,
+  group: string,
+  topics: readonly string[],
+): Promise<void> {
+  const partitions = [...(await cluster.existing(topics))].flatMap(([topic, known]) =>
+    known.partitions.map(({ id }) => ({ topic, partition: id })),
+  );
+  const offsets = await committedOffsets(coordinators, group, partitions);
+  const without = offsets.find(({ offset }) => offset < 0);
+  if (without !== undefined) throw noOffset(group, without);
 }

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { HttpError } from '../../../http/errors.js';
+import { keepTrying } from '../../../lib/keep-trying.js';
+import type { ServiceRuntime, Worker } from '../../service.js';
+import type { RoutedInstances } from '../routed-instances.js';
+import type { PeerSettings } from '../settings.js';
+import { PeerClient } from './peer-client.js';
+import type { Hop, PeerMessage } from './peer-protocol.js';
+import { type PeerPlace, PeerServer } from './peer-server.js';
+import { Peers, placeOf, placesOf } from './peers.js';
+
+/** So long a request waits, in ms, for the first look at who else is there. */
+const FIRST_LOOK_MS = 2_000;
+const STOP_MS = 5_000;
+
+/** One cluster's instances, as the others reach them. */
+export interface PeerMember {
+  readonly instances: RoutedInstances;
+  /** How many live here. */
+  readonly count: () => number;
+  /** Gives back those that belong to others by now. */
+  readonly release: () => void;
+}
+
+export interface PeerRoundOf {
+  readonly hop: Hop;
+  readonly peers: Peers;
+}
+
+/** Where a round of gateways reaches this process, and this process the others. */
+interface Entrance {
+  readonly hop: Hop;
+  /** This process' name in the round. */
+  readonly id: string;
+  readonly place: PeerPlace;
+  readonly places: () => Promise<readonly PeerPlace[]>;
+  readonly secret: string;
+}
+
+function entrancesOf(settings: PeerSettings, worker: Worker | undefined, secret: string): Entrance[] {
+  const entrances: Entrance[] = [];
+  const { listen, addresses, dns } = settings;
+  if (listen !== null) {
+    const id = worker?.machine ?? randomUUID();
+    entrances.push({ hop: 'machine', id, place: placeOf(listen), places: placesOf(addresses, dns), secret });
+  }
+  if (worker !== undefined) {
+    const socketOf = (index: number) => ({ path: join(worker.folder, `broker-${index}.sock`) });
+    const sockets = Array.from({ length: worker.count }, (_, index) => socketOf(index));
+    const places = async () => sockets;
+    entrances.push({ hop: 'worker', id: randomUUID(), place: socketOf(worker.index), places, secret });
+  }
+  return entrances;
+}
+
+/** This process among the gateways: other machines, and other workers of this machine. */
+export class PeerNetwork {
+  readonly rounds: readonly PeerRoundOf[];
+  readonly client: PeerClient | undefined;
+  private readonly entrances: readonly Entrance[];
+  private readonly members = new Map<string, PeerMember>();
+  private listening: readonly { readonly done: boolean }[] = [];
+  private ready: Promise<void> = Promise.resolve();
+
+  constructor(
+    settings: PeerSettings,
+    private readonly runtime: ServiceRuntime,
+  ) {
+    const { worker } = runtime;
+    const secret = settings.secret ?? worker?.secret;
+    this.client = secret === undefined ? undefined : new PeerClient(secret);
+    this.entrances = secret === undefined ? [] : entrancesOf(settings, worker, secret);
+    const { client } = this;
+    this.rounds =
+      client === undefined
+        ? []
+        : this.entrances.map(({ hop, id, places }) => {
+            const { log, now } = runtime;
+            return {
+              hop,
+              peers: new Peers({ id, places, client, log, now, onChange: () => this.releaseAll() }),
+            };
+          });
+  }
+
+  /** Once every cluster is there. At a stop, what is registered here ends before they do. */
+  start(): void {
+    const { log, lifecycle } = this.runtime;
+    lifecycle.onStop('peers', () => {
+      for (const { peers } of this.rounds) peers.stop();
+      this.client?.close();
+    });
+    this.listening = this.entrances.map(({ hop, id, place, secret }) => {
+      const server = new PeerServer(secret, this.serviceOf(hop, id), log);
+      lifecycle.onStop(`peer server (${hop})`, () => server.close(), STOP_MS);
+      return keepTrying(() => server.listen(place), { name: `broker peers (${hop})`, log, lifecycle });
+    });
+    this.ready = Promise.all(this.rounds.map(({ peers }) => peers.start())).then(() => {});
+  }
+
+  /** @throws HttpError 503 while the others cannot reach this gateway */
+  check(): void {
+    if (this.listening.some(({ done }) => !done))
+      throw new HttpError('backend_unavailable', 'the peer port cannot be had');
+  }
+
+  add(cluster: string, member: PeerMember): void {
+    this.members.set(cluster, member);
+  }
+
+  /** Resolves when it is known who else is there. */
+  async whenReady(): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, FIRST_LOOK_MS);
+    });
+    await Promise.race([this.ready, late]);
+    clearTimeout(timer);
+  }
+
+  /** Consumer instances that other processes have. */
+  instancesElsewhere(cluster: string): number {
+    return this.rounds.reduce((sum, { peers }) => sum + peers.instancesElsewhere(cluster), 0);
+  }
+
+  private serviceOf(hop: Hop, id: string) {
+    const of = ({ cluster }: PeerMessage): RoutedInstances => {
+      const member = this.members.get(cluster);
+      if (member === undefined) throw new HttpError('not_found', `This gateway has no cluster ${cluster}.`);
+      return member.instances;
+    };
+    return {
+      pong: () => ({ id, instances: this.counts(hop) }),
+      consume: async (message: PeerMessage, end: AbortSignal) => {
+        const { request } = message;
+        if (request.operation !== 'consume') throw new HttpError('invalid_request');
+        const { name, topics, headers, waitMs } = request;
+        return of(message).consume(
+          name,
+          topics,
+          headers,
+          { ms: waitMs, signal: end, gone: end },
+          message.hop,
+        );
+      },
+      commit: async (message: PeerMessage, end: AbortSignal) => {
+        const { request } = message;
+        if (request.operation !== 'commit') throw new HttpError('invalid_request');
+        await of(message).commit(request.name, request.positions, end, message.hop);
+      },
+      remove: async (message: PeerMessage, end: AbortSignal) => {
+        const { request } = message;
+        if (request.operation !== 'remove') throw new HttpError('invalid_request');
+        await of(message).remove(request.name, end, message.hop);
+      },
+      list: async (message: PeerMessage, end: AbortSignal) => of(message).states(end, message.hop),
+    };
+  }
+
+  /** A machine's are those of all its workers. */
+  private counts(hop: Hop): Record<string, number> {
+    const workers = hop === 'machine' ? this.rounds.find((round) => round.hop === 'worker') : undefined;
+    return Object.fromEntries(
+      [...this.members].map(([cluster, { count }]) => [
+        cluster,
+        count() + (workers?.peers.instancesElsewhere(cluster) ?? 0),
+      ]),
+    );
+  }
+
+  private releaseAll(): void {
+    for (const { release } of this.members.values()) release();
+  }
+}

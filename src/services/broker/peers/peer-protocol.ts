@@ -1,0 +1,55 @@
+import { ERRORS, type ErrorCode, HttpError } from '../../../http/errors.js';
+import type { InstanceName, InstanceState } from '../consumer-instances.js';
+import type { TopicPartitionOffset } from '../group-offsets.js';
+import type { ConsumerHeaders } from '../schemas.js';
+
+// What gateways say to each other: HTTP/1.1 with JSON on a port or socket of its own, each request with the secret.
+
+/** What is asked of the owner of an instance, or (`list`) of every gateway. */
+export type PeerRequest =
+  | {
+      readonly operation: 'consume';
+      readonly name: InstanceName;
+      readonly topics: readonly string[];
+      readonly headers: ConsumerHeaders;
+      readonly waitMs: number;
+    }
+  | {
+      readonly operation: 'commit';
+      readonly name: InstanceName;
+      readonly positions: readonly TopicPartitionOffset[];
+    }
+  | { readonly operation: 'remove'; readonly name: InstanceName }
+  | { readonly operation: 'list' };
+
+/** How far a request has come: it goes to another machine first, then to one of that machine's workers, never back. */
+export type Hop = 'machine' | 'worker';
+
+export interface PeerMessage {
+  readonly cluster: string;
+  readonly hop: Hop;
+  readonly request: PeerRequest;
+}
+
+export interface Pong {
+  readonly id: string;
+  /** Consumer instances by cluster. */
+  readonly instances: Readonly<Record<string, number>>;
+}
+
+export type ListReply = readonly InstanceState[];
+
+/** Of a consume's reply: whether the instance has joined its group, and how many records there are. */
+export const JOINED_HEADER = 'portico-joined';
+export const COUNT_HEADER = 'portico-count';
+/** How the asker ends the body of a consume when its client has the records; else it breaks the connection. */
+export const ARRIVED = '+';
+
+export function errorBody(error: HttpError): string {
+  return JSON.stringify({ code: error.code, message: error.message });
+}
+
+export function errorOf(text: string): HttpError {
+  const { code, message } = JSON.parse(text) as { code: string; message: string };
+  return new HttpError(code in ERRORS ? (code as ErrorCode) : 'backend_error', message);
+}

@@ -1,0 +1,130 @@
+import { lookup } from 'node:dns/promises';
+import type { Logger } from '../../../lib/logger.js';
+import type { PeerClient } from './peer-client.js';
+import type { Pong } from './peer-protocol.js';
+import type { PeerPlace } from './peer-server.js';
+import { byEntitlement } from './rendezvous.js';
+
+/** How often the others are asked whether they live, in ms. */
+const PING_MS = 1_000;
+/** One that has not answered for so long counts as dead, in ms. */
+const SILENCE_MS = 2_500;
+
+export interface Peer {
+  readonly id: string;
+  readonly place: PeerPlace;
+}
+
+interface Known extends Peer {
+  readonly at: number;
+  readonly pong: Pong;
+}
+
+export interface PeersOptions {
+  /** This gateway's own. */
+  readonly id: string;
+  /** Where others, and perhaps this one itself, may be found. */
+  readonly places: () => Promise<readonly PeerPlace[]>;
+  readonly client: PeerClient;
+  /** Called when somebody came or went. */
+  readonly onChange: () => void;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Which gateways live, and which of them owns what. */
+export class Peers {
+  private readonly known = new Map<string, Known>();
+  private timer: NodeJS.Timeout | undefined;
+  private looking: Promise<void> | undefined;
+  private stopped = false;
+
+  constructor(private readonly options: PeersOptions) {}
+
+  /** Resolves when everybody has been asked once. */
+  async start(): Promise<void> {
+    await this.look();
+    this.timer = setInterval(() => void this.look(), PING_MS);
+    this.timer.unref();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearInterval(this.timer);
+  }
+
+  /** The others that live. */
+  get others(): Peer[] {
+    return [...this.known.values()];
+  }
+
+  /** Who is to have `key`; `undefined` for this gateway itself. */
+  ownerOf(key: string): Peer | undefined {
+    const [owner] = byEntitlement([this.options.id, ...this.known.keys()], key);
+    return owner === undefined ? undefined : this.known.get(owner);
+  }
+
+  /** It could not be reached: dead until it answers again. */
+  lost({ id }: Peer): void {
+    if (!this.known.delete(id)) return;
+    this.options.log.warn({ peer: id }, 'peer lost');
+    this.options.onChange();
+  }
+
+  /** Consumer instances that the others have. */
+  instancesElsewhere(cluster: string): number {
+    return this.others.reduce((sum, { id }) => sum + (this.known.get(id)?.pong.instances[cluster] ?? 0), 0);
+  }
+
+  private look(): Promise<void> {
+    this.looking ??= this.lookOnce().finally(() => {
+      this.looking = undefined;
+    });
+    return this.looking;
+  }
+
+  private async lookOnce(): Promise<void> {
+    const { places, client, log } = this.options;
+    const found = await places().catch((err: unknown) => {
+      log.warn({ err }, 'peers cannot be looked up');
+      return this.others.map(({ place }) => place);
+    });
+    await Promise.all(
+      found.map((place) =>
+        client.ping(place).then(
+          (pong) => this.heard(place, pong),
+          (err: unknown) => log.debug({ err, place }, 'peer does not answer'),
+        ),
+      ),
+    );
+    const oldest = this.options.now() - SILENCE_MS;
+    for (const peer of [...this.known.values()]) if (peer.at < oldest) this.lost(peer);
+  }
+
+  private heard(place: PeerPlace, pong: Pong): void {
+    const { id, now, log, onChange } = this.options;
+    if (pong.id === id || this.stopped) return;
+    const isNew = !this.known.has(pong.id);
+    this.known.set(pong.id, { id: pong.id, place, at: now(), pong });
+    if (!isNew) return;
+    log.info({ peer: pong.id }, 'peer found');
+    onChange();
+  }
+}
+
+/** `host:port` as a place. */
+export function placeOf(address: string): { host: string; port: number } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };
+}
+
+/** Configured addresses, and every address of a name. */
+export function placesOf(addresses: readonly string[], dns: string | null): () => Promise<PeerPlace[]> {
+  const fixed = addresses.map(placeOf);
+  if (dns === null) return async () => fixed;
+  const { host, port } = placeOf(dns);
+  return async () => [
+    ...fixed,
+    ...(await lookup(host, { all: true })).map(({ address }) => ({ host: address, port })),
+  ];
+}

@@ -1,0 +1,159 @@
+import { HttpError } from '../../http/errors.js';
+import type { Consumed } from './consumer-instance.js';
+import type { ConsumerInstances, InstanceName, InstanceState, Wait } from './consumer-instances.js';
+import type { TopicPartitionOffset } from './group-offsets.js';
+import { type PeerClient, PeerUnreachable } from './peers/peer-client.js';
+import type { Hop, ListReply, PeerMessage, PeerRequest } from './peers/peer-protocol.js';
+import type { Peer, Peers } from './peers/peers.js';
+import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
+
+/** One round of gateways among which instances are dealt out. */
+export interface PeerRound {
+  readonly hop: Hop;
+  readonly peers: Peers;
+}
+
+export interface RoutedInstancesOptions {
+  readonly cluster: string;
+  readonly local: ConsumerInstances;
+  readonly client: PeerClient | undefined;
+  /** Machines first, then the workers of this one; none where there is one process only. */
+  readonly rounds: readonly PeerRound[];
+  /** Resolves when it is known who else is there. */
+  readonly whenReady: () => Promise<void>;
+}
+
+/** Owners that are tried before a request is given up: each that is dead is left out from then on. */
+const TRIES = 4;
+const HOPS: readonly Hop[] = ['machine', 'worker'];
+
+/** Consumer instances of all gateways together: each lives in one, which every other one asks. */
+export class RoutedInstances {
+  constructor(private readonly options: RoutedInstancesOptions) {}
+
+  /** As `ConsumerInstances.consume`. @param after the round that the request has behind it */
+  consume(
+    name: InstanceName,
+    topics: readonly string[],
+    headers: ConsumerHeaders,
+    wait: Wait,
+    after?: Hop,
+  ): Promise<Consumed> {
+    const { local, client } = this.options;
+    const request = { operation: 'consume', name, topics, headers, waitMs: wait.ms } as const;
+    return this.atOwner(
+      name,
+      after,
+      () => local.consume(name, topics, headers, wait),
+      ({ place }, hop) =>
+        (client as PeerClient)
+          .consume(place, this.message(hop, request), wait.ms, wait.gone)
+          .catch((error) => {
+            if (!wait.gone.aborted) throw error;
+            return { messages: '[]', count: 0, isJoined: false, settle: () => {} };
+          }),
+    );
+  }
+
+  commit(
+    name: InstanceName,
+    positions: readonly TopicPartitionOffset[],
+    signal: AbortSignal,
+    after?: Hop,
+  ): Promise<void> {
+    const { local } = this.options;
+    return this.atOwner(
+      name,
+      after,
+      () => local.commit(name, positions, signal),
+      async (peer, hop) => void (await this.ask(peer, hop, { operation: 'commit', name, positions }, signal)),
+    );
+  }
+
+  remove(name: InstanceName, signal: AbortSignal, after?: Hop): Promise<void> {
+    const { local } = this.options;
+    return this.atOwner(
+      name,
+      after,
+      () => local.remove(name),
+      async (peer, hop) => void (await this.ask(peer, hop, { operation: 'remove', name }, signal)),
+    );
+  }
+
+  /** Of every gateway that answers. @param nameOf what the user calls a group; `undefined` where it is not the user's */
+  async list(nameOf: (group: string) => string | undefined, signal: AbortSignal): Promise<GroupAssignments> {
+    const groups = new Map<string, GroupAssignments[number]['instances']>();
+    for (const { group: kafkaGroup, name, topics } of await this.states(signal)) {
+      const group = nameOf(kafkaGroup);
+      if (group === undefined) continue;
+      const instances = groups.get(group) ?? [];
+      groups.set(group, instances);
+      // one that is just moving from one gateway to another may be at both
+      const before = instances.findIndex((other) => other.name === name);
+      if (before < 0) instances.push({ name, topics: [...topics] });
+      else if (instances[before]?.topics.length === 0) instances[before] = { name, topics: [...topics] };
+    }
+    return [...groups].map(([name, instances]) => ({ name, instances }));
+  }
+
+  /** Instances here and, in the rounds that are left, elsewhere. */
+  async states(signal: AbortSignal, after?: Hop): Promise<InstanceState[]> {
+    const elsewhere = this.roundsAfter(after).flatMap(({ hop, peers }) =>
+      peers.others.map(async (peer) => {
+        const reply = await this.ask(peer, hop, { operation: 'list' }, signal).catch(() => []);
+        return reply as ListReply;
+      }),
+    );
+    return [...this.options.local.states(), ...(await Promise.all(elsewhere)).flat()];
+  }
+
+  /** Whether an instance of that name belongs here. */
+  isOwn(name: InstanceName): boolean {
+    return this.options.rounds.every(({ peers }) => peers.ownerOf(this.keyOf(name)) === undefined);
+  }
+
+  private async atOwner<T>(
+    name: InstanceName,
+    after: Hop | undefined,
+    here: () => Promise<T>,
+    there: (peer: Peer, hop: Hop) => Promise<T>,
+  ): Promise<T> {
+    await this.options.whenReady();
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const found = this.ownerOf(name, after);
+      if (found === undefined) return here();
+      try {
+        return await there(found.peer, found.hop);
+      } catch (error) {
+        if (!(error instanceof PeerUnreachable)) throw error;
+        found.peers.lost(found.peer);
+      }
+    }
+    throw new HttpError('backend_unavailable', 'The gateways that may have this instance cannot be reached.');
+  }
+
+  private ownerOf(name: InstanceName, after: Hop | undefined): (PeerRound & { peer: Peer }) | undefined {
+    for (const round of this.roundsAfter(after)) {
+      const peer = round.peers.ownerOf(this.keyOf(name));
+      if (peer !== undefined) return { ...round, peer };
+    }
+    return undefined;
+  }
+
+  private roundsAfter(after: Hop | undefined): readonly PeerRound[] {
+    const behind = after === undefined ? -1 : HOPS.indexOf(after);
+    return this.options.rounds.filter(({ hop }) => HOPS.indexOf(hop) > behind);
+  }
+
+  private keyOf({ group, instance }: InstanceName): string {
+    return JSON.stringify([this.options.cluster, group, instance]);
+  }
+
+  private ask(peer: Peer, hop: Hop, request: PeerRequest, signal: AbortSignal): Promise<unknown> {
+    return (this.options.client as PeerClient).ask(peer.place, this.message(hop, request), signal);
+  }
+
+  private message(hop: Hop, request: PeerRequest): PeerMessage {
+    return { cluster: this.options.cluster, hop, request };
+  }
+}

@@ -1,0 +1,190 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { eventually } from '../../support/eventually.js';
+import { type BrokerRecord, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
+import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
+
+type Groups = { name: string; instances: { name: string; topics: { partitions: number[] }[] }[] }[];
+
+const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '200' };
+const INSTANCES = ['a', 'b', 'c', 'd', 'e', 'f'];
+
+let kafka: KafkaNamespace;
+const gateways: SpawnedGateway[] = [];
+const calls = () => gateways.map(({ url }) => brokerClient(url));
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+const documentFor = (listen: string, addresses: string[]) => ({
+  broker: { peers: { listen, addresses, secret: 'the-secret-of-the-peers-0123456789' } },
+});
+
+let places: string[];
+
+beforeAll(async () => {
+  kafka = await kafkaNamespace();
+  places = (await freePorts(3)).map((port) => `127.0.0.1:${port}`);
+  gateways.push(...(await Promise.all(places.map((listen) => spawnGateway(documentFor(listen, places))))));
+  await eventually(() => {
+    for (const { lines } of gateways)
+      expect(lines.filter((line) => line.includes('peer found'))).toHaveLength(2);
+  }, 10_000);
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await kafka.dispose();
+}, 40_000);
+
+const owned = (gateway: SpawnedGateway, group: string) =>
+  gateway.lines.filter((line) => line.includes('consumer instance created') && line.includes(group)).length;
+
+test('an instance lives in one gateway, whichever is asked', async () => {
+  const topic = await kafka.topic('any', 6);
+  const group = kafka.name('any');
+  const [first, second, third] = calls();
+  const records = Array.from({ length: 60 }, (_, i) => ({ value: `v${i}`, partition: i % 6 }));
+  expect((await first?.(`/produce/${topic}`, records))?.status).toBe(200);
+  // each request of an instance goes to another gateway
+  const seen: string[] = [];
+  for (let round = 0; seen.length < 60 && round < 30; round++) {
+    const answers = await Promise.all(
+      INSTANCES.map((instance, i) =>
+        (calls()[(i + round) % 3] as typeof first)?.(
+          `/consume/${group}/${instance}/${topic}?timeout=1000`,
+          undefined,
+          { headers: EARLIEST },
+        ),
+      ),
+    );
+    for (const answer of answers) {
+      expect(answer?.status).toBe(200);
+      seen.push(...(answer?.body ?? []).map(({ value }: BrokerRecord) => value));
+    }
+  }
+  expect([...seen].sort()).toEqual(records.map(({ value }) => value).sort());
+  expect(await kafka.members(group)).toBe(6);
+  for (const call of calls()) {
+    const { body } = await call<Groups>('/consumers');
+    const mine = body.find(({ name }) => name === group)?.instances ?? [];
+    expect(mine.map(({ name }) => name).sort()).toEqual(INSTANCES);
+    expect(mine.flatMap(({ topics }) => topics.flatMap(({ partitions }) => partitions)).sort()).toEqual([
+      0, 1, 2, 3, 4, 5,
+    ]);
+  }
+  expect((await second?.(`/commit/${group}/a`, undefined, { method: 'POST' }))?.status).toBe(200);
+  expect((await third?.(`/commit/${group}/nobody`, undefined, { method: 'POST' }))?.status).toBe(404);
+  for (const [i, instance] of INSTANCES.entries())
+    expect(
+      (await calls()[i % 3]?.(`/delete-consumer/${group}/${instance}`, undefined, { method: 'POST' }))
+        ?.status,
+    ).toBe(200);
+  expect(await kafka.members(group)).toBe(0);
+  expect(gateways.filter((gateway) => owned(gateway, group) > 0).length).toBeGreaterThan(1);
+}, 60_000);
+
+test('a client that leaves a forwarded wait takes nothing with it, and wakes the owner', async () => {
+  const topic = await kafka.topic('leave');
+  const group = kafka.name('leave');
+  for (const call of calls()) {
+    const consume = (timeout: number, signal?: AbortSignal) =>
+      call(`/consume/${group}/i/${topic}?timeout=${timeout}`, undefined, {
+        headers: EARLIEST,
+        ...(signal === undefined ? {} : { signal }),
+      });
+    await consume(1_000);
+    const left = new AbortController();
+    const waiting = consume(20_000, left.signal);
+    left.abort();
+    await expect(waiting).rejects.toThrow();
+    const value = Math.random().toString();
+    await call(`/produce/${topic}`, { value });
+    const next = await consume(10_000);
+    expect(next.body.map((record) => record.value)).toEqual([value]);
+    expect(next.ms).toBeLessThan(5_000);
+  }
+}, 60_000);
+
+test('the owner is killed in the middle of a consume: the next request finds the instance elsewhere, and nothing is lost', async () => {
+  const topic = await kafka.topic('kill', 12);
+  const group = kafka.name('kill');
+  const seen = new Set<string>();
+  const acknowledged: string[] = [];
+  const survivors = () => gateways.slice(1).map(({ url }) => brokerClient(url));
+  const consume = (call: ReturnType<typeof brokerClient>, instance: string, timeout: number) =>
+    call(`/consume/${group}/${instance}/${topic}?timeout=${timeout}`, undefined, { headers: EARLIEST });
+  const produce = async (from: number) => {
+    const records = Array.from({ length: 30 }, (_, i) => ({ value: `v${from + i}`, partition: i % 12 }));
+    const [call] = survivors();
+    if ((await call?.(`/produce/${topic}`, records))?.status === 200)
+      acknowledged.push(...records.map(({ value }) => value));
+  };
+  await produce(0);
+  // at least three, one of which lives in the gateway that dies
+  const instances: string[] = [];
+  while (
+    instances.length < 3 ||
+    (owned(gateways[0] as SpawnedGateway, group) === 0 && instances.length < 12)
+  ) {
+    instances.push(`i${instances.length}`);
+    const { body } = await consume(
+      brokerClient((gateways[1] as SpawnedGateway).url),
+      instances.at(-1) as string,
+      3_000,
+    );
+    for (const { value } of body) seen.add(value);
+  }
+  expect(owned(gateways[0] as SpawnedGateway, group)).toBeGreaterThan(0);
+  // the first gateway dies while each instance waits for records, asked by a survivor or by itself
+  const waits = instances.map((instance, i) =>
+    consume(brokerClient((gateways[i % 2] as SpawnedGateway).url), instance, 20_000).then(
+      ({ status, body }) => {
+        if (status === 200) for (const { value } of body) seen.add(value);
+      },
+      () => {},
+    ),
+  );
+  await (gateways[0] as SpawnedGateway).kill();
+  const killedAt = performance.now();
+  await produce(30);
+  for (const instance of instances) {
+    await eventually(async () => {
+      const [call] = survivors();
+      const answer = await consume(call as ReturnType<typeof brokerClient>, instance, 500);
+      expect(answer.status).toBe(200);
+      expect(answer.headers.get('broker-consumer-state')).toBe('joined');
+      for (const { value } of answer.body) seen.add(value);
+    }, 10_000);
+  }
+  expect(performance.now() - killedAt).toBeLessThan(10_000);
+  await eventually(async () => {
+    for (const instance of instances)
+      for (const call of survivors())
+        for (const { value } of (await consume(call, instance, 200)).body) seen.add(value);
+    expect(acknowledged.filter((value) => !seen.has(value))).toEqual([]);
+  }, 20_000);
+  await Promise.all(waits);
+  // it comes back and takes part again
+  gateways[0] = await spawnGateway(documentFor(places[0] as string, places));
+  await eventually(async () => {
+    for (const call of calls())
+      for (const instance of instances) expect((await consume(call, instance, 100)).status).toBe(200);
+    expect(await kafka.members(group)).toBe(instances.length);
+  }, 15_000);
+}, 120_000);
+
+test('whoever does not know the secret is refused', async () => {
+  const reply = await fetch(`http://${places[1]}/ping`, { headers: { authorization: 'Bearer wrong' } });
+  expect(reply.status).toBe(401);
+  const none = await fetch(`http://${places[1]}/`, {
+    method: 'POST',
+    body: '{"cluster":"default","hop":"machine","request":{"operation":"list"}}\n',
+  });
+  expect(none.status).toBe(401);
+});
