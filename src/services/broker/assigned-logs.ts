@@ -35,6 +35,10 @@ export class AssignedLogs {
     return this.partitions.some((partition) => !partition.isEmpty);
   }
 
+  get lag(): number {
+    return this.partitions.reduce((sum, partition) => sum + partition.lag, 0);
+  }
+
   private get held(): number {
     return this.partitions.reduce((sum, partition) => sum + partition.held, 0);
   }
@@ -111,6 +115,7 @@ export class AssignedLogs {
     for (const position of positions) {
       const result = results.get(position);
       if (result === undefined) continue;
+      if (result.end !== undefined) position.of.end = result.end;
       if (result.failure === undefined) position.of.add(position.offset, result.records, result.next);
       else
         await this.recover(position.of, result.failure).catch((error: HttpError) => {

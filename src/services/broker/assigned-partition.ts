@@ -5,6 +5,8 @@ import type { Message } from './schemas.js';
 export class AssignedPartition {
   /** Nobody may be given anything of it any more. */
   isLost = false;
+  /** End of the log when it was last read. */
+  end: number | undefined;
   private readonly chunks: RecordCursor[] = [];
   /** Handed out in vain. */
   private returned: Message[] = [];
@@ -22,6 +24,11 @@ export class AssignedPartition {
 
   get isEmpty(): boolean {
     return this.returned.length === 0 && this.chunks.length === 0;
+  }
+
+  /** Records between what was handed out and the end of the log as it was last seen. */
+  get lag(): number {
+    return this.end === undefined ? 0 : Math.max(0, this.end - this.handedOut);
   }
 
   /** Records that are held, at most. */

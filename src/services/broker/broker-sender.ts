@@ -5,6 +5,7 @@ import { errorType } from './kafkajs-internals.js';
 import { type ProducedPartition, produceCall, type TopicBatches } from './produce-call.js';
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
 import { type Compression, encodeRecordBatch } from './record-encoder.js';
+import type { Tallies } from './tallies.js';
 
 /** Bytes of one partition's part of a send. */
 const BATCH_BYTES = 512 * 1024;
@@ -46,6 +47,7 @@ export class BrokerSender {
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
     private readonly compression: Compression,
+    private readonly tallies: Tallies,
     private readonly reroute: (records: Outgoing[]) => Promise<void>,
   ) {}
 
@@ -69,6 +71,8 @@ export class BrokerSender {
     let produced: ProducedPartition[];
     try {
       const call = produceCall(await encoded(batches, this.compression), this.timeoutMs);
+      this.tallies.sends += 1;
+      for (const { records } of batches) this.tallies.records += records.length;
       produced = await this.cluster.call(this.node, 'produce', call, this.timeoutMs + GRACE_MS);
     } catch (error) {
       const translated = translateError(error);

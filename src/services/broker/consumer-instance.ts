@@ -58,6 +58,11 @@ export class ConsumerInstance {
     this.member.hurry();
   }
 
+  /** Records that it has not been given yet, as far as is known. */
+  get lag(): number {
+    return this.member.lag;
+  }
+
   get assignment(): ReadonlyMap<string, readonly number[]> {
     return this.member.assignment;
   }

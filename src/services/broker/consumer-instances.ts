@@ -6,34 +6,14 @@ import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
+import type { InstanceName, InstanceState, Wait } from './instance-state.js';
 import type { LogReader } from './log-reader.js';
 import type { ConsumerHeaders } from './schemas.js';
 import { checkCommitted } from './start-offsets.js';
+import type { Tallies } from './tallies.js';
 
 /** After so long a join has reached the broker, in ms. */
 const HURRY_MS = 60;
-
-export interface InstanceName {
-  readonly group: string;
-  readonly instance: string;
-}
-
-/** One instance as others see it. */
-export interface InstanceState {
-  /** As Kafka knows it. */
-  readonly group: string;
-  readonly name: string;
-  readonly topics: readonly { readonly topic: string; readonly partitions: number[] }[];
-}
-
-/** How long a request may wait for records. */
-export interface Wait {
-  readonly ms: number;
-  /** Aborts when the time is over, or `gone` does. */
-  readonly signal: AbortSignal;
-  /** Aborts when nobody wants the records any more. */
-  readonly gone: AbortSignal;
-}
 
 export interface ConsumerInstancesOptions {
   readonly cluster: Cluster;
@@ -45,6 +25,7 @@ export interface ConsumerInstancesOptions {
   readonly maxBytes: number;
   /** Instances that other gateways have. */
   readonly countElsewhere: () => number;
+  readonly tallies: Tallies;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -117,6 +98,13 @@ export class ConsumerInstances {
     return this.registry.size;
   }
 
+  /** By group, as far as they are known. */
+  lags(): Map<string, number> {
+    const lags = new Map<string, number>();
+    for (const { group, lag } of this.registry.values()) lags.set(group, (lags.get(group) ?? 0) + lag);
+    return lags;
+  }
+
   states(): InstanceState[] {
     return this.registry.values().map(({ group, name, assignment }) => ({
       group,
@@ -168,7 +156,7 @@ export class ConsumerInstances {
     topics: readonly string[],
     headers: ConsumerHeaders,
   ): GroupMember {
-    const { cluster, coordinators, reader, log, now } = this.options;
+    const { cluster, coordinators, reader, tallies, log, now } = this.options;
     return new GroupMember({
       cluster,
       coordinators,
@@ -182,6 +170,7 @@ export class ConsumerInstances {
         : undefined,
       sessionTimeoutMs: headers['broker-session-timeout-ms'] ?? this.options.sessionTimeoutMs,
       onJoining: () => this.hurryOthers(group, instance),
+      tallies,
       log,
       now,
     });

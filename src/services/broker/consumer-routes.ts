@@ -1,8 +1,8 @@
 import { JsonText, Reply, type Route, type RouteContext } from '../../http/route.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Access } from './access.js';
-import type { InstanceName } from './consumer-instances.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
+import type { InstanceName } from './instance-state.js';
 import * as schemas from './schemas.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;

@@ -1,16 +1,13 @@
 import type { HttpError } from '../../http/errors.js';
-import type { Logger } from '../../lib/logger.js';
 import { AssignedLogs, type TakenPart } from './assigned-logs.js';
 import { AssignedPartition } from './assigned-partition.js';
-import type { Cluster } from './cluster.js';
-import type { Coordinators } from './coordinators.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
-import type { LogReader } from './log-reader.js';
+import type { MemberOptions } from './member-options.js';
 import { OffsetCommits } from './offset-commits.js';
 import type { TopicPartition } from './partitions.js';
 import type { Message } from './schemas.js';
-import { type OffsetReset, StartOffsets } from './start-offsets.js';
+import { StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
 import { partitionKey } from './topic-offsets.js';
 import { Changes, endedWithin } from './waits.js';
@@ -19,24 +16,6 @@ import { Changes, endedWithin } from './waits.js';
 const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
-
-export interface MemberOptions {
-  readonly cluster: Cluster;
-  readonly coordinators: Coordinators;
-  readonly reader: LogReader;
-  /** As Kafka knows it. */
-  readonly group: string;
-  readonly instance: string;
-  readonly topics: readonly string[];
-  readonly offsetReset: OffsetReset;
-  /** `undefined`: positions are committed on request only. */
-  readonly commitIntervalMs: number | undefined;
-  readonly sessionTimeoutMs: number;
-  /** Of this member: the others of its group in this process are told, so that they need not wait for a heartbeat. */
-  readonly onJoining: () => void;
-  readonly log: Logger;
-  readonly now: () => number;
-}
 
 /** Records handed out together; exactly one of the two is called. */
 export interface Delivery {
@@ -87,6 +66,10 @@ export class GroupMember {
     options.onJoining();
     this.idleCheck = setInterval(() => this.dropWhenIdle(), DROP_MS);
     this.idleCheck.unref();
+  }
+
+  get lag(): number {
+    return this.logs.lag;
   }
 
   get isLost(): boolean {
@@ -175,6 +158,7 @@ export class GroupMember {
     ]);
     this.assignment = assignment;
     this.state = 'joined';
+    this.options.tallies.joins += 1;
     this.changes.tell();
   }
 
@@ -182,6 +166,7 @@ export class GroupMember {
     if (canCommit) await this.commitInHaste();
     if (this.state !== 'joined') return;
     this.state = 'joining';
+    this.options.tallies.rebalances += 1;
     this.options.onJoining();
     this.changes.tell();
   }

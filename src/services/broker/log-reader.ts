@@ -15,6 +15,8 @@ export interface ReadResult {
   readonly records: RecordCursor | undefined;
   /** Where the next look begins: beyond what was read and what is not for readers (control records). */
   readonly next: number;
+  /** End of the log as a reader of committed records sees it; `undefined` where it was not told. */
+  readonly end: number | undefined;
   readonly failure: ReadFailure | undefined;
 }
 
@@ -119,11 +121,17 @@ async function resultOf(position: Position, replies: readonly FetchedPartition[]
   try {
     const { batches, next } = await readableBatches(reply.records, reply.aborted);
     const records = batches.length === 0 ? undefined : new RecordCursor(topic, partition, batches, offset);
-    return { records, next: Math.max(offset, next ?? offset), failure: undefined };
+    return {
+      records,
+      next: Math.max(offset, next ?? offset),
+      end: reply.lastStableOffset,
+      failure: undefined,
+    };
   } catch (error) {
     return {
       records: undefined,
       next: offset,
+      end: undefined,
       failure: { type: 'UNREADABLE', error: translateError(error) },
     };
   }
@@ -131,5 +139,5 @@ async function resultOf(position: Position, replies: readonly FetchedPartition[]
 
 function failed({ topic, partition, offset }: Position, type: string): ReadResult {
   const error = kafkaRefusal(type, `topic ${topic}, partition ${partition}, offset ${offset}`);
-  return { records: undefined, next: offset, failure: { type, error } };
+  return { records: undefined, next: offset, end: undefined, failure: { type, error } };
 }

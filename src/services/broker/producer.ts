@@ -8,6 +8,7 @@ import { PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
 import type { Compression, RecordToWrite } from './record-encoder.js';
 import type { Metadata, RecordInput } from './schemas.js';
+import type { Tallies } from './tallies.js';
 import type { Topic } from './topics.js';
 
 /** Writes records, acknowledged by all replicas in sync; what concurrent requests write goes out together. */
@@ -20,6 +21,7 @@ export class Producer {
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
     private readonly compression: Compression,
+    private readonly tallies: Tallies,
     private readonly now: () => number,
   ) {}
 
@@ -62,8 +64,13 @@ export class Producer {
   private senderFor(node: number): BrokerSender {
     let sender = this.senders.get(node);
     if (sender === undefined) {
-      sender = new BrokerSender(node, this.cluster, this.timeoutMs, this.compression, (records) =>
-        this.reroute(records),
+      sender = new BrokerSender(
+        node,
+        this.cluster,
+        this.timeoutMs,
+        this.compression,
+        this.tallies,
+        (records) => this.reroute(records),
       );
       this.senders.set(node, sender);
     }

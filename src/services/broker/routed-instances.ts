@@ -1,11 +1,13 @@
 import { HttpError } from '../../http/errors.js';
 import type { Consumed } from './consumer-instance.js';
-import type { ConsumerInstances, InstanceName, InstanceState, Wait } from './consumer-instances.js';
+import type { ConsumerInstances } from './consumer-instances.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
+import type { InstanceName, InstanceState, Wait } from './instance-state.js';
 import { type PeerClient, PeerUnreachable } from './peers/peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peers/peer-protocol.js';
 import type { Peer, Peers } from './peers/peers.js';
 import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
+import type { Tallies } from './tallies.js';
 
 /** One round of gateways among which instances are dealt out. */
 export interface PeerRound {
@@ -19,6 +21,7 @@ export interface RoutedInstancesOptions {
   readonly client: PeerClient | undefined;
   /** Machines first, then the workers of this one; none where there is one process only. */
   readonly rounds: readonly PeerRound[];
+  readonly tallies: Tallies;
   /** Resolves when it is known who else is there. */
   readonly whenReady: () => Promise<void>;
 }
@@ -122,6 +125,7 @@ export class RoutedInstances {
     for (let tries = 1; tries <= TRIES; tries++) {
       const found = this.ownerOf(name, after);
       if (found === undefined) return here();
+      this.options.tallies.forwarded += 1;
       try {
         return await there(found.peer, found.hop);
       } catch (error) {

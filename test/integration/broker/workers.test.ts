@@ -50,8 +50,10 @@ test('the workers of one machine share their instances over Unix sockets, also w
       }
     }
   };
-  await consumeAll(100);
-  expect(await kafka.members(group)).toBe(instances.length);
+  await eventually(async () => {
+    await consumeAll(100);
+    expect(await kafka.members(group)).toBe(instances.length);
+  }, 20_000);
   const produce = (from: number) =>
     brokerClient((workers[0] as RunningGateway).url)(
       `/produce/${topic}`,

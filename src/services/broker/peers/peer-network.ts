@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { HttpError } from '../../../http/errors.js';
 import { keepTrying } from '../../../lib/keep-trying.js';
 import type { ServiceRuntime, Worker } from '../../service.js';
-import type { RoutedInstances } from '../routed-instances.js';
+import type { ConsumerInstances } from '../consumer-instances.js';
+import { type PeerRound, RoutedInstances } from '../routed-instances.js';
 import type { PeerSettings } from '../settings.js';
+import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
 import type { Hop, PeerMessage } from './peer-protocol.js';
 import { type PeerPlace, PeerServer } from './peer-server.js';
@@ -14,18 +16,9 @@ import { Peers, placeOf, placesOf } from './peers.js';
 const FIRST_LOOK_MS = 2_000;
 const STOP_MS = 5_000;
 
-/** One cluster's instances, as the others reach them. */
-export interface PeerMember {
+interface Member {
+  readonly local: ConsumerInstances;
   readonly instances: RoutedInstances;
-  /** How many live here. */
-  readonly count: () => number;
-  /** Gives back those that belong to others by now. */
-  readonly release: () => void;
-}
-
-export interface PeerRoundOf {
-  readonly hop: Hop;
-  readonly peers: Peers;
 }
 
 /** Where a round of gateways reaches this process, and this process the others. */
@@ -56,10 +49,10 @@ function entrancesOf(settings: PeerSettings, worker: Worker | undefined, secret:
 
 /** This process among the gateways: other machines, and other workers of this machine. */
 export class PeerNetwork {
-  readonly rounds: readonly PeerRoundOf[];
+  readonly rounds: readonly PeerRound[];
   readonly client: PeerClient | undefined;
   private readonly entrances: readonly Entrance[];
-  private readonly members = new Map<string, PeerMember>();
+  private readonly members = new Map<string, Member>();
   private listening: readonly { readonly done: boolean }[] = [];
   private ready: Promise<void> = Promise.resolve();
 
@@ -105,8 +98,13 @@ export class PeerNetwork {
       throw new HttpError('backend_unavailable', 'the peer port cannot be had');
   }
 
-  add(cluster: string, member: PeerMember): void {
-    this.members.set(cluster, member);
+  /** One cluster's instances, from now on together with those of the other processes. */
+  join(cluster: string, local: ConsumerInstances, tallies: Tallies): RoutedInstances {
+    const { client, rounds } = this;
+    const whenReady = () => this.whenReady();
+    const instances = new RoutedInstances({ cluster, local, client, rounds, tallies, whenReady });
+    this.members.set(cluster, { local, instances });
+    return instances;
   }
 
   /** Resolves when it is known who else is there. */
@@ -162,14 +160,15 @@ export class PeerNetwork {
   private counts(hop: Hop): Record<string, number> {
     const workers = hop === 'machine' ? this.rounds.find((round) => round.hop === 'worker') : undefined;
     return Object.fromEntries(
-      [...this.members].map(([cluster, { count }]) => [
+      [...this.members].map(([cluster, { local }]) => [
         cluster,
-        count() + (workers?.peers.instancesElsewhere(cluster) ?? 0),
+        local.count + (workers?.peers.instancesElsewhere(cluster) ?? 0),
       ]),
     );
   }
 
   private releaseAll(): void {
-    for (const { release } of this.members.values()) release();
+    // those that belong to another process by now
+    for (const { local, instances } of this.members.values()) local.release((name) => instances.isOwn(name));
   }
 }

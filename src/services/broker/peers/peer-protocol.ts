@@ -1,6 +1,6 @@
 import { ERRORS, type ErrorCode, HttpError } from '../../../http/errors.js';
-import type { InstanceName, InstanceState } from '../consumer-instances.js';
 import type { TopicPartitionOffset } from '../group-offsets.js';
+import type { InstanceName, InstanceState } from '../instance-state.js';
 import type { ConsumerHeaders } from '../schemas.js';
 
 // What gateways say to each other: HTTP/1.1 with JSON on a port or socket of its own, each request with the secret.

@@ -1,0 +1,25 @@
+import type { Logger } from '../../lib/logger.js';
+import type { Cluster } from './cluster.js';
+import type { Coordinators } from './coordinators.js';
+import type { LogReader } from './log-reader.js';
+import type { OffsetReset } from './start-offsets.js';
+import type { Tallies } from './tallies.js';
+
+export interface MemberOptions {
+  readonly cluster: Cluster;
+  readonly coordinators: Coordinators;
+  readonly reader: LogReader;
+  /** As Kafka knows it. */
+  readonly group: string;
+  readonly instance: string;
+  readonly topics: readonly string[];
+  readonly offsetReset: OffsetReset;
+  /** `undefined`: positions are committed on request only. */
+  readonly commitIntervalMs: number | undefined;
+  readonly sessionTimeoutMs: number;
+  /** Of this member: the others of its group in this process are told, so that they need not wait for a heartbeat. */
+  readonly onJoining: () => void;
+  readonly tallies: Tallies;
+  readonly log: Logger;
+  readonly now: () => number;
+}

@@ -1,0 +1,95 @@
+import { HttpError } from '../../http/errors.js';
+import { bindRoutes } from '../../http/route.js';
+import { keepTrying } from '../../lib/keep-trying.js';
+import type { Mount, ServiceInstance, ServiceRuntime } from '../service.js';
+import { accessByUser } from './access.js';
+import type { BrokerMetrics } from './broker-metrics.js';
+import { createTopics } from './client.js';
+import { Cluster } from './cluster.js';
+import { ConsumerInstances } from './consumer-instances.js';
+import { Coordinators } from './coordinators.js';
+import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
+import type { BrokerDeps } from './deps.js';
+import { formatError } from './errors.js';
+import { Fetcher } from './fetcher.js';
+import { LogReader } from './log-reader.js';
+import { LogWatch } from './log-watch.js';
+import type { PeerNetwork } from './peers/peer-network.js';
+import { Producer } from './producer.js';
+import { routes } from './routes.js';
+import { securityOf } from './security.js';
+import type { ClusterConfig } from './settings.js';
+import { Tallies } from './tallies.js';
+
+/** Closing instances commits and leaves groups, one after the other request of each; in ms. */
+const CLOSE_CONSUMERS_MS = 8_000;
+/** A produce ends so much before the deadline of its request, in ms, so that the reply tells what became of it. */
+const PRODUCE_MARGIN_MS = 1_000;
+
+/** One Kafka cluster as a mounted instance; connects in the background. */
+export function openCluster(
+  config: ClusterConfig,
+  runtime: ServiceRuntime,
+  network: PeerNetwork,
+  metrics: BrokerMetrics,
+): Omit<ServiceInstance, keyof Mount> {
+  const { log, lifecycle, now } = runtime;
+  const { brokers, timeoutMs } = config;
+  const security = securityOf(config);
+  const cluster = new Cluster({ brokers, security, log, lifecycle, now });
+  const declared = config.topics.map(parseDeclaredTopic);
+  const topicsMade = keepTrying(
+    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, security, missing, log)),
+    { name: `broker ${config.name}: declared topics`, log, lifecycle },
+  );
+  const check = async () => {
+    network.check();
+    await cluster.check();
+    if (!topicsMade.done) throw new HttpError('backend_unavailable', 'declared topics are not made yet');
+  };
+  return {
+    routes: bindRoutes(routes, depsOf(config, cluster, runtime, network, metrics)),
+    formatError,
+    bodyLimit: config.bodyLimit,
+    timeoutMs,
+    backends: [{ name: 'kafka', check }],
+  };
+}
+
+function depsOf(
+  config: ClusterConfig,
+  cluster: Cluster,
+  { log, lifecycle, now }: ServiceRuntime,
+  network: PeerNetwork,
+  metrics: BrokerMetrics,
+): BrokerDeps {
+  const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
+  const tallies = new Tallies();
+  const reader = new LogReader(cluster, new LogWatch(cluster), replyBytes);
+  const coordinators = new Coordinators(cluster);
+  const local = new ConsumerInstances({
+    cluster,
+    coordinators,
+    reader,
+    idleTimeoutMs,
+    sessionTimeoutMs,
+    maxRecords: replyRecords,
+    maxBytes: replyBytes,
+    countElsewhere: () => network.instancesElsewhere(config.name),
+    tallies,
+    log,
+    now,
+  });
+  lifecycle.onStop('consumer instances', () => local.close(), CLOSE_CONSUMERS_MS);
+  metrics.watch({ name: config.name, instances: local, tallies });
+  const produceMs = Math.max(100, timeoutMs - PRODUCE_MARGIN_MS);
+  return {
+    cluster,
+    access: accessByUser(config.users),
+    coordinators,
+    producer: new Producer(cluster, produceMs, config.compression, tallies, now),
+    fetcher: new Fetcher(cluster, reader, replyBytes),
+    consumers: network.join(config.name, local, tallies),
+    maxWaitMs,
+  };
+}

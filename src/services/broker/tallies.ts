@@ -1,0 +1,10 @@
+/** What has happened with one cluster since the start. */
+export class Tallies {
+  joins = 0;
+  rebalances = 0;
+  /** Requests that another gateway answered. */
+  forwarded = 0;
+  /** Sent to Kafka; `sends` requests held them. */
+  records = 0;
+  sends = 0;
+}
