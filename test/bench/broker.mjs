@@ -1,12 +1,11 @@
 import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { Agent, request } from 'node:http';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
+import { ask, closeConnections, startBrokerGateway } from './broker-gateway.mjs';
 import { drive } from './load.mjs';
-import { startServer } from './server-process.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
 export const backends = ['kafka'];
@@ -19,7 +18,8 @@ const HAND_OVERS = 300;
  * Produce and consume through the whole gateway against bare kafkajs, in turn (A B A B ...).
  * @param {{ rounds: number, seconds: number, connections: number }} load
  */
-export async function run(load) {
+export async function run(given) {
+  const load = { rounds: 5, seconds: 5, connections: 64, ...given };
   const bench = await setUp();
   try {
     const results = [
@@ -159,7 +159,7 @@ async function setUp() {
   await reference({ task: 'fill', topic: topics.full, value: VALUE, records: RECORDS });
   const password = randomBytes(24).toString('base64url');
   const folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
-  const gateway = await startGateway(folder, brokers, password);
+  const gateway = await startBrokerGateway(folder, brokers, password);
   const authorization = `Basic ${Buffer.from(`portico:${password}`).toString('base64')}`;
   let groups = 0;
   return {
@@ -188,41 +188,11 @@ async function setUp() {
     },
     tearDown: async () => {
       child.kill('SIGTERM');
-      agent.destroy();
+      closeConnections();
       await gateway.stop();
       await admin.deleteTopics({ topics: Object.values(topics) });
       await admin.disconnect();
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-const agent = new Agent({ keepAlive: true });
-
-/** Not `fetch`, which takes several times as much of the cores that the client shares with the gateway. */
-function ask(port, path, headers, method) {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ port, path, headers, method, agent, host: '127.0.0.1' }, (reply) => {
-      const chunks = [];
-      reply.on('data', (chunk) => chunks.push(chunk));
-      reply.on('end', () =>
-        resolve({ status: reply.statusCode, text: Buffer.concat(chunks).toString('latin1') }),
-      );
-    });
-    outgoing.on('error', reject);
-    outgoing.end();
-  });
-}
-
-async function startGateway(folder, brokers, password) {
-  const file = join(folder, 'portico.yaml');
-  await writeFile(file, 'http: { port: 0 }\n', { mode: 0o600 });
-  const off = Object.fromEntries(
-    ['KV', 'VECTOR', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
-  );
-  return startServer({
-    args: ['dist/main.js', '--config', file],
-    env: { ...off, PORTICO_KAFKA_BROKERS: brokers, PORTICO_BROKER_PASSWORD: password },
-    portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
-  });
 }

@@ -16,6 +16,7 @@ const BENCHES = [
   'kv-fuzz',
   'vector',
   'broker',
+  'broker-idle',
 ];
 
 const VARIABLES = {

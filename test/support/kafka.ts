@@ -15,6 +15,9 @@ export interface KafkaNamespace {
   /** Offsets that a group has committed, by partition; -1 for none. */
   committed(group: string, topic: string): Promise<number[]>;
   members(group: string): Promise<number>;
+  addPartitions(topic: string, count: number): Promise<void>;
+  /** Deletes the records of partition 0 before `offset`. */
+  truncate(topic: string, offset: number): Promise<void>;
   /** The values of a topic's records as bytes, read by a consumer of its own; as soon as there is one. */
   rawValues(topic: string): Promise<(Buffer | null)[]>;
   /** Removes all of it. */
@@ -51,6 +54,14 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       return [...partitions].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
     },
     members: async (group) => (await admin.describeGroups([group])).groups[0]?.members.length ?? 0,
+    addPartitions: async (topic, count) => {
+      await admin.createPartitions({ topicPartitions: [{ topic, count }] });
+    },
+    truncate: async (topic, offset) => {
+      // kafkajs looks for the partition's leader before it has asked about the topic
+      await admin.fetchTopicOffsets(topic);
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] });
+    },
     rawValues: async (topic) => {
       const consumer = kafka.consumer({ groupId: `${prefix}raw-${randomBytes(4).toString('hex')}` });
       await consumer.connect();

@@ -13,8 +13,8 @@ import { type MetadataReply, type Topic, topicsOf } from './topics.js';
  */
 export type Lane = 'control' | 'produce' | 'fetch' | `poll ${number}`;
 
-/** A question about topics is answered from memory by a broker that is well. In ms. */
-const METADATA_MS = 1_500;
+/** A question about topics is answered from memory by a broker that is well; with a new connection, 2 s in all. In ms. */
+const METADATA_MS = 1_100;
 /** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
 const TOPIC_AGE_MS = 30_000;
 

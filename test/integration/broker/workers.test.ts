@@ -15,6 +15,7 @@ const start = (index: number) =>
   startGateway(
     { broker: {} },
     {},
+    undefined,
     { worker: { machine: 'm', index, count: COUNT, folder, secret: 'of-the-workers' } },
   );
 
