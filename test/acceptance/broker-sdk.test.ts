@@ -130,3 +130,28 @@ test('topics', async () => {
   const topic = await namespace.topic('listed', 3);
   expect((await kafka.admin().topics())[topic]).toBe(3);
 });
+
+test('committed offsets and offsets at a time', async () => {
+  const topic = await namespace.topic('offsets', 2);
+  const group = { consumerGroupId: namespace.name('offsets'), instanceId: 'one' };
+  const timestamp = Date.now() - 60_000;
+  await kafka.producer().produceMany([
+    { topic, value: 'old', partition: 0, timestamp },
+    { topic, value: 'new', partition: 0 },
+  ]);
+  const partitions = [0, 1].map((partition) => ({ topic, partition }));
+  const offsetsAt = (at: number | 'earliest' | 'latest') =>
+    kafka.admin().topicPartitionOffsets({ timestamp: at, topicPartitions: partitions });
+  const listed = (offsets: { offset: number }[]) => offsets.map(({ offset }) => offset);
+  expect(listed(await offsetsAt('earliest'))).toEqual([0, 0]);
+  expect(listed(await offsetsAt('latest'))).toEqual([2, 0]);
+  expect(listed(await offsetsAt(timestamp + 1))).toEqual([1, 0]);
+  const request = { ...group, topicPartitions: partitions };
+  expect(listed(await kafka.consumer().committed(request))).toEqual([-1, -1]);
+  await kafka.consumer().consume({ ...group, topics: [topic], autoOffsetReset: 'earliest', timeout: 5_000 });
+  await kafka.consumer().commit({ ...group, offset: [{ topic, partition: 0, offset: 1 }] });
+  expect(await kafka.admin().committedOffsets(request)).toEqual([
+    { topic, partition: 0, offset: 1 },
+    { topic, partition: 1, offset: -1 },
+  ]);
+}, 30_000);

@@ -18,6 +18,8 @@ export interface KafkaNamespace {
   addPartitions(topic: string, count: number): Promise<void>;
   /** Deletes the records of partition 0 before `offset`. */
   truncate(topic: string, offset: number): Promise<void>;
+  /** A consumer of another kind joins the group; resolves to what makes it leave. */
+  otherMember(group: string, topic: string): Promise<() => Promise<void>>;
   /** The values of a topic's records as bytes, read by a consumer of its own; as soon as there is one. */
   rawValues(topic: string): Promise<(Buffer | null)[]>;
   /** Removes all of it. */
@@ -61,6 +63,15 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       // kafkajs looks for the partition's leader before it has asked about the topic
       await admin.fetchTopicOffsets(topic);
       await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] });
+    },
+    otherMember: async (groupId, topic) => {
+      const consumer = kafka.consumer({ groupId });
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic] });
+      const joined = new Promise((resolve) => consumer.on(consumer.events.GROUP_JOIN, resolve));
+      await consumer.run({ eachMessage: async () => {} });
+      await joined;
+      return () => consumer.disconnect();
     },
     rawValues: async (topic) => {
       const consumer = kafka.consumer({ groupId: `${prefix}raw-${randomBytes(4).toString('hex')}` });

@@ -41,7 +41,7 @@ test('a topic that is deleted is 404, and the others go on', async () => {
     if (answer.status === 200) seen.push(...values(answer));
     expect(answer.status).toBe(404);
   }, 20_000);
-  seen.push(...values(await consume(group, 'i', [kept])));
+  seen.push(...values(await consume(group, 'i', [kept], {}, 300)));
   expect(seen).toContain('x');
   await produce(kept, ['y']);
   expect(values(await consume(group, 'i', [kept]))).toEqual(['y']);
@@ -130,3 +130,14 @@ test('instance and group names that are empty, long or strange', async () => {
   const path = `/consume/${strange}/${encodeURIComponent('☃/..')}/${topic}?timeout=5000`;
   expect(values(await call(path, undefined, reset('earliest')))).toEqual(['x']);
 });
+
+test('a group that consumers of another kind are using is 409, and free again when they have left', async () => {
+  const topic = await kafka.topic('foreign');
+  const group = kafka.name('foreign');
+  const leave = await kafka.otherMember(group, topic);
+  const refused = await consume(group, 'i', [topic], reset('earliest'));
+  expect(refused).toMatchObject({ status: 409, body: { error: expect.stringMatching(/another kind/) } });
+  await leave();
+  await produce(topic, ['x']);
+  expect(values(await consume(group, 'i', [topic], reset('earliest')))).toEqual(['x']);
+}, 30_000);
