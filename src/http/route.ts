@@ -48,6 +48,8 @@ export interface RouteContext {
   readonly principal: Principal;
   /** Aborts when the client goes away or the deadline passes; hand it to everything that waits. */
   readonly signal: AbortSignal;
+  /** Nobody waits for the reply any more. Costs nothing, where the first look at `signal` makes it. */
+  readonly isOver: boolean;
   /** Aborts when the gateway begins to stop: what only waits for something to happen answers with what it has. */
   readonly stopping: AbortSignal;
   readonly log: Logger;

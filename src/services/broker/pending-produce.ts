@@ -3,6 +3,11 @@ import type { Outgoing } from './produce-queue.js';
 import type { RecordToWrite } from './record-encoder.js';
 import type { Metadata } from './schemas.js';
 
+/** Who waits for an answer, or no longer does. */
+export interface Asker {
+  readonly isOver: boolean;
+}
+
 /** What became of the records of one request; settled when all of them are. */
 export class PendingProduce {
   readonly done: Promise<Metadata[]>;
@@ -14,7 +19,7 @@ export class PendingProduce {
 
   constructor(
     count: number,
-    readonly signal: AbortSignal,
+    readonly asker: Asker,
   ) {
     this.left = count;
     this.written = new Array<Metadata | undefined>(count);
@@ -63,7 +68,7 @@ export class PendingRecord implements Outgoing {
   ) {}
 
   isAbandoned(): boolean {
-    if (!this.request.signal.aborted) return false;
+    if (!this.request.asker.isOver) return false;
     this.fail(new HttpError('client_gone'));
     return true;
   }

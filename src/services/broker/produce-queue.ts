@@ -31,6 +31,8 @@ export interface Batch {
  * is the order of arrival.
  */
 export class ProduceQueue {
+  /** Records that wait. */
+  size = 0;
   private readonly partitions = new Map<string, Batch[]>();
 
   /** @param batchBytes of one partition's part: well below the 1 MiB that a broker accepts by default */
@@ -41,6 +43,7 @@ export class ProduceQueue {
   }
 
   add(record: Outgoing): void {
+    this.size += 1;
     const waiting = this.waiting(record);
     const last = waiting.at(-1);
     if (last !== undefined && !last.sealed && last.bytes + record.bytes <= this.batchBytes) {
@@ -54,6 +57,7 @@ export class ProduceQueue {
   /** Before all that waits for the same partition. */
   addFirst(records: Outgoing[]): void {
     const [first] = records;
+    this.size += records.length;
     if (first !== undefined) this.waiting(first).unshift(batchOf(records, true));
   }
 
@@ -65,6 +69,7 @@ export class ProduceQueue {
       const first = waiting[0] as Batch;
       if (taken.length > 0 && bytes + first.bytes > maxBytes) break;
       waiting.shift();
+      this.size -= first.records.length;
       // to the end of the line, so that a busy partition does not keep the others waiting
       this.partitions.delete(key);
       if (waiting.length > 0) this.partitions.set(key, waiting);

@@ -53,5 +53,5 @@ export async function produce(
   deps: BrokerDeps,
 ): Promise<schemas.Metadata[]> {
   accessOf(context, deps).checkProduce(new Set(records.map(({ topic }) => topic)));
-  return deps.producer.produce(records, context.signal);
+  return deps.producer.produce(records, context);
 }

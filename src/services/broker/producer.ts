@@ -4,7 +4,7 @@ import { createPartitioner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal } from './errors.js';
 import { unknownPartition } from './partitions.js';
-import { PendingProduce, PendingRecord } from './pending-produce.js';
+import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
 import type { Compression, RecordToWrite } from './record-encoder.js';
 import type { Metadata, RecordInput } from './schemas.js';
@@ -30,10 +30,10 @@ export class Producer {
    * a wrong one means that nothing is written.
    * @throws HttpError the first failure; its message says how many of the records were written all the same
    */
-  async produce(inputs: readonly RecordInput[], signal: AbortSignal): Promise<Metadata[]> {
+  async produce(inputs: readonly RecordInput[], asker: Asker): Promise<Metadata[]> {
     const topics = await this.topicsFor(inputs);
     const now = this.now();
-    const pending = new PendingProduce(inputs.length, signal);
+    const pending = new PendingProduce(inputs.length, asker);
     for (const [index, input] of inputs.entries()) {
       const { topic: name, key, value, headers } = input;
       const topic = topics.get(name) as Topic;

@@ -32,6 +32,7 @@ test('everything leaves once, in the order of arrival within its partition, with
       const records = list.map((options, i) => record(i, options));
       for (const one of records) queue.add(one);
       const sent: Outgoing[] = [];
+      expect(queue.size).toBe(records.length);
       while (!queue.isEmpty) {
         const batches = queue.take(250);
         expect(batches.length).toBeGreaterThan(0);
