@@ -155,3 +155,20 @@ test('committed offsets and offsets at a time', async () => {
     { topic, partition: 1, offset: -1 },
   ]);
 }, 30_000);
+
+test('credentials in the address of a webhook stand in no log', async () => {
+  const topic = await namespace.topic('webhook');
+  const loud = await spawnGateway({ log: { level: 'trace' }, broker: {} });
+  const post = (name: string, pass: string) =>
+    fetch(`${loud.url}/broker/webhook?topic=${name}&user=${TOKENS.username}&pass=${pass}`, {
+      method: 'POST',
+      body: 'x',
+    });
+  expect((await post(topic, TOKENS.password)).status).toBe(200);
+  expect((await post(namespace.name('none'), TOKENS.password)).status).toBe(404);
+  expect((await post(topic, 'not-the-password-0123456789')).status).toBe(401);
+  expect(await loud.stop()).toBe(0);
+  expect(loud.lines.length).toBeGreaterThan(0);
+  for (const secret of [TOKENS.password, 'not-the-password-0123456789'])
+    expect(loud.lines.filter((line) => line.includes(secret))).toEqual([]);
+}, 30_000);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import { kafkaType } from './errors.js';
@@ -41,6 +42,8 @@ export class ConsumerInstance {
   private readonly closing = new AbortController();
 
   constructor(private readonly options: ConsumerInstanceOptions) {
+    // every waiting request listens to it
+    setMaxListeners(0, this.closing.signal);
     this.topics = sorted(options.topics);
     this.member = options.createMember(this.topics);
   }

@@ -52,7 +52,10 @@ export async function committedOffsets(
   });
 }
 
-/** Commits exactly `positions`, all of them or none. @throws HttpError, such as 503 while the group is rebalancing */
+/**
+ * Commits exactly `positions`. Kafka takes each partition by itself; while the group rebalances it takes none (503).
+ * @throws HttpError for the first partition that was not taken, such as one that was deleted
+ */
 export async function commitOffsets(
   coordinators: Coordinators,
   { group, generation, member }: Membership,

@@ -1,4 +1,5 @@
 import { HttpError } from '../../http/errors.js';
+import { deadlineOf } from '../../lib/deadline.js';
 import type { Consumed } from './consumer-instance.js';
 import type { ConsumerInstances } from './consumer-instances.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
@@ -28,6 +29,8 @@ export interface RoutedInstancesOptions {
 
 /** Owners that are tried before a request is given up: each that is dead is left out from then on. */
 const TRIES = 4;
+/** A gateway that does not tell by then what it has is left out, in ms. */
+const LIST_MS = 2_000;
 const HOPS: readonly Hop[] = ['machine', 'worker'];
 
 /** Consumer instances of all gateways together: each lives in one, which every other one asks. */
@@ -101,13 +104,15 @@ export class RoutedInstances {
 
   /** Instances here and, in the rounds that are left, elsewhere. */
   async states(signal: AbortSignal, after?: Hop): Promise<InstanceState[]> {
+    const soon = deadlineOf(LIST_MS, signal);
     const elsewhere = this.roundsAfter(after).flatMap(({ hop, peers }) =>
       peers.others.map(async (peer) => {
-        const reply = await this.ask(peer, hop, { operation: 'list' }, signal).catch(() => []);
+        const reply = await this.ask(peer, hop, { operation: 'list' }, soon.signal).catch(() => []);
         return reply as ListReply;
       }),
     );
-    return [...this.options.local.states(), ...(await Promise.all(elsewhere)).flat()];
+    const found = await Promise.all(elsewhere).finally(() => soon.release());
+    return [...this.options.local.states(), ...found.flat()];
   }
 
   /** Whether an instance of that name belongs here. */

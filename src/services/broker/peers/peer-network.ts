@@ -55,6 +55,7 @@ export class PeerNetwork {
   private readonly members = new Map<string, Member>();
   private listening: readonly { readonly done: boolean }[] = [];
   private ready: Promise<void> = Promise.resolve();
+  private isReady = false;
 
   constructor(
     settings: PeerSettings,
@@ -89,7 +90,9 @@ export class PeerNetwork {
       lifecycle.onStop(`peer server (${hop})`, () => server.close(), STOP_MS);
       return keepTrying(() => server.listen(place), { name: `broker peers (${hop})`, log, lifecycle });
     });
-    this.ready = Promise.all(this.rounds.map(({ peers }) => peers.start())).then(() => {});
+    this.ready = Promise.all(this.rounds.map(({ peers }) => peers.start())).then(() => {
+      this.isReady = true;
+    });
   }
 
   /** @throws HttpError 503 while the others cannot reach this gateway */
@@ -109,6 +112,7 @@ export class PeerNetwork {
 
   /** Resolves when it is known who else is there. */
   async whenReady(): Promise<void> {
+    if (this.isReady) return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, FIRST_LOOK_MS);

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { unlink } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { HttpError, toHttpError } from '../../../http/errors.js';
@@ -47,6 +48,8 @@ export class PeerServer {
     private readonly log: Logger,
   ) {
     this.secret = digest(`Bearer ${secret}`);
+    // every request listens to it
+    setMaxListeners(0, this.stopping.signal);
     this.server = createServer({ keepAliveTimeout: 0, requestTimeout: 0 }, (request, response) => {
       this.serve(request, response).catch((error: unknown) => this.refuse(response, toHttpError(error)));
     });
