@@ -6,6 +6,7 @@ import { HttpError } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import { OpenStream, STREAM_HEADERS } from './open-stream.js';
+import { OverListeners } from './over-listeners.js';
 import type { RawStream } from './raw-stream.js';
 import type { Principal, RouteContext } from './route.js';
 import { limitUnread } from './unread-reply.js';

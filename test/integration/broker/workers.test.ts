@@ -12,12 +12,9 @@ let folder: string;
 let workers: RunningGateway[];
 
 const start = (index: number) =>
-  startGateway(
-    { broker: {} },
-    {},
-    undefined,
-    { worker: { machine: 'm', index, count: COUNT, folder, secret: 'of-the-workers' } },
-  );
+  startGateway({ broker: {} }, {}, undefined, {
+    worker: { machine: 'm', index, count: COUNT, folder, secret: 'of-the-workers' },
+  });
 
 beforeAll(async () => {
   kafka = await kafkaNamespace();
