@@ -67,6 +67,10 @@ export class Exchange implements RouteContext {
     return this.controller.signal;
   }
 
+  get remoteAddress(): string | null {
+    return this.request.socket.remoteAddress ?? null;
+  }
+
   get stopping(): AbortSignal {
     return this.core.stopSignal;
   }

@@ -23,6 +23,8 @@ export interface ServiceInstance extends Mount {
   readonly formatError: ErrorFormat;
   /** Largest request body in bytes. */
   readonly bodyLimit: number;
+  /** Of routes that take larger ones, by operation id. */
+  readonly bodyLimits?: Readonly<Record<string, number>>;
   /** Deadline of a request in ms, where its route gives none. */
   readonly timeoutMs: number;
   readonly backends: readonly Backend[];

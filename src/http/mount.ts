@@ -131,13 +131,17 @@ async function bodyOf(request: Request, exchange: Exchange, limit: number): Prom
   return body;
 }
 
+function limitOf({ operationId }: BoundRoute, { bodyLimit, bodyLimits }: ServiceInstance): number {
+  return bodyLimits?.[operationId] ?? bodyLimit;
+}
+
 async function serveRaw(
   route: Extract<BoundRoute, { kind: 'raw' }>,
   request: Request,
   instance: ServiceInstance,
 ): Promise<void> {
   const { exchange } = request as MountedRequest;
-  const body = hasBody(request) ? await bodyOf(request, exchange, instance.bodyLimit) : NOTHING;
+  const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
   const reply = await route.handle(raw, exchange, undefined);
   if ('open' in reply) exchange.openStream(reply);
@@ -154,7 +158,7 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     await sendValue(exchange, value);
     return;
   }
-  const body = await bodyOf(request, exchange, instance.bodyLimit);
+  const body = await bodyOf(request, exchange, limitOf(route, instance));
   const input = {
     params: checked(schemas.params, 'path', () => request.params),
     query: checked(schemas.query, 'query', () => queryOf(request.url)),

@@ -9,7 +9,7 @@ const LEVELS = Array.from({ length: 32 }, (_, level) => `level-${String(level).p
 export async function removeQueueService(prefix: string, schema: string): Promise<void> {
   const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
   const channel = await connection.createChannel();
-  const names = ['work', 'unrouted', 'delivery', ...LEVELS].map((part) => `${prefix}-v1-${part}`);
+  const names = ['work', 'dead', 'unrouted', 'delivery', ...LEVELS].map((part) => `${prefix}-v2-${part}`);
   await Promise.all(names.flatMap((name) => [channel.deleteQueue(name), channel.deleteExchange(name)]));
   await connection.close();
   const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });

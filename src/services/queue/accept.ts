@@ -1,47 +1,57 @@
 import { HttpError } from '../../http/errors.js';
 import type { Abandoned } from './abandoned.js';
 import { unavailable } from './errors.js';
+import { type IntakeTools, type Stored, takeIn } from './intake.js';
 import type { NewMessage } from './message.js';
 import type { TokenPublisher } from './publisher.js';
-import type { MessageStore } from './store.js';
 
-/** Longest wait for RabbitMQ's confirm, in ms: with the two statements around it the sender has an answer within 2 s. */
+/** Longest wait for RabbitMQ's confirm, in ms: with the statements around it the sender has an answer within 2 s. */
 const CONFIRM_MS = 1_300;
 
-export interface AcceptTools {
-  readonly store: MessageStore;
+export interface AcceptTools extends IntakeTools {
   readonly publisher: TokenPublisher;
   readonly abandoned: Abandoned;
+  /** Told of each message that was accepted and was none before. */
+  readonly onAccepted: (count: number) => void;
 }
 
 /**
- * Stores a message and hands it to RabbitMQ. Resolves when the row is committed and the token confirmed.
- * @throws HttpError 503 when that cannot be had; the message is then cancelled, and the sender may publish it again
+ * Stores the messages of one publish and hands them to RabbitMQ. Resolves when the rows are committed and the tokens
+ * confirmed; messages that wait for their turn or repeat an earlier one need no token of their own.
+ * @throws HttpError 503 when that cannot be had; the messages are then cancelled, and the sender may publish them again
  */
-export async function acceptMessage(message: NewMessage, tools: AcceptTools): Promise<void> {
-  const { store, publisher, abandoned } = tools;
+export async function acceptMessages(
+  messages: readonly NewMessage[],
+  tools: AcceptTools,
+): Promise<readonly Stored[]> {
+  if (messages.length === 0) return [];
+  const { publisher, abandoned } = tools;
   const reason = publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
-  try {
-    await store.insert(message);
-  } catch (error) {
-    abandoned.add(message.id);
+  const ids = messages.map(({ id }) => id);
+  const { stored, tokens } = await takeIn(messages, tools).catch((error: unknown) => {
+    abandoned.add(ids);
     throw unavailable(error);
-  }
+  });
   try {
-    await publisher.publish({ id: message.id, attempt: 0 }, message.delayMs, CONFIRM_MS);
+    await Promise.all(tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS)));
   } catch (cause) {
-    if (await isBeingDelivered(message.id, tools)) return;
-    throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });
+    if (!(await areBeingDelivered(ids, tools)))
+      throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });
   }
+  tools.onAccepted(stored.filter(({ deduplicated }) => !deduplicated).length);
+  return stored;
 }
 
 /** A token without confirm may have arrived all the same, and then the message is accepted: better than delivered and refused. */
-async function isBeingDelivered(id: string, { store, abandoned }: AcceptTools): Promise<boolean> {
+async function areBeingDelivered(
+  ids: readonly string[],
+  { store, abandoned }: AcceptTools,
+): Promise<boolean> {
   try {
-    return (await store.cancel([id])).length === 0;
+    return (await store.refuse(ids)).length === 0;
   } catch {
-    abandoned.add(id);
+    abandoned.add(ids);
     return false;
   }
 }

@@ -33,7 +33,7 @@ export async function attemptDelivery(
     const response = await outbound.send({
       url: new URL(message.url),
       method: message.method,
-      headers: await deliveryHeaders(message, sign),
+      headers: deliveryHeaders(message, sign),
       body: message.body,
       timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
       maxBodyBytes: maxResponseBytes,
@@ -48,13 +48,17 @@ export async function attemptDelivery(
 }
 
 /** The message's own headers, and those by which a receiver knows and verifies it; the latter cannot be overridden. */
-async function deliveryHeaders(message: ClaimedMessage, sign: Sign): Promise<Record<string, string>> {
-  const { prefix } = message;
+function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, string> {
+  const { prefix, callerIp, details } = message;
+  const { topicName, scheduleId } = details;
   return {
     'User-Agent': prefix === 'Upstash' ? 'Upstash-QStash' : 'Portico',
     ...message.headers,
     [`${prefix}-Message-Id`]: message.id,
     [`${prefix}-Retried`]: String(message.attempt),
-    [`${prefix}-Signature`]: await sign(message.url, message.body),
+    ...(callerIp === null ? {} : { [`${prefix}-Caller-Ip`]: callerIp }),
+    ...(topicName === undefined ? {} : { [`${prefix}-Topic-Name`]: topicName }),
+    ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
+    [`${prefix}-Signature`]: sign(message.url, message.body),
   };
 }

@@ -9,6 +9,9 @@ export interface BatcherOptions<Input, Output> {
   readonly run: (inputs: readonly Input[]) => Promise<readonly Output[]>;
   /** Most inputs of one run. */
   readonly size: number;
+  /** Bytes, say, of an input, and how many of them a run takes; a single input may have more. */
+  readonly weigh?: (input: Input) => number;
+  readonly weight?: number;
   /** Most runs at once; what comes meanwhile waits and goes together. */
   readonly parallel: number;
 }
@@ -37,8 +40,21 @@ export class Batcher<Input, Output> {
     });
   }
 
+  /** How many of those that wait go together. */
+  private fitting(): number {
+    const { size, weigh, weight = Number.POSITIVE_INFINITY } = this.options;
+    const most = Math.min(size, this.waiting.length);
+    if (weigh === undefined) return most;
+    let total = 0;
+    for (let count = 0; count < most; count++) {
+      total += weigh((this.waiting[count] as Waiting<Input, Output>).input);
+      if (total > weight && count > 0) return count;
+    }
+    return most;
+  }
+
   private async runNext(): Promise<void> {
-    const batch = this.waiting.splice(0, this.options.size);
+    const batch = this.waiting.splice(0, this.fitting());
     this.running += 1;
     this.schedule();
     try {

@@ -1,8 +1,9 @@
-import type { AttemptResult, Decision } from './decide.js';
+import type { AttemptResult } from './decide.js';
 import {
   type CallbackTarget,
   type ClaimedMessage,
   canonicalHeaderName,
+  type MessageDetails,
   type NewMessage,
   newMessageId,
 } from './message.js';
@@ -20,6 +21,10 @@ export interface CallbackBody {
   readonly dlqId?: string;
   readonly sourceMessasgeId: string;
   readonly sourceMessageId: string;
+  readonly topicName?: string;
+  readonly endpointName?: string;
+  readonly scheduleId?: string;
+  readonly callerIP?: string;
   readonly url: string;
   readonly method: string;
   readonly sourceHeader: Readonly<Record<string, readonly string[]>>;
@@ -30,31 +35,26 @@ export interface CallbackBody {
   readonly createdAt: string;
 }
 
-/**
- * The messages that an attempt's outcome brings about: the callback after every attempt (the last one has a 2xx status
- * or `retried == maxRetries`), the failure callback once the message is dead.
- * @param dlqId id of the dead letter; given when `decision` is `dead`
- * @param now Unix time in ms
- */
-export function callbackMessages(
+/** The callback of an attempt: one after each (the last has a 2xx status or `retried == maxRetries`). @param now Unix time in ms */
+export function callbackMessages(message: ClaimedMessage, result: AttemptResult, now: number): NewMessage[] {
+  if (message.callback === null) return [];
+  return [callbackMessage(message, message.callback, callbackBody(message, result), now)];
+}
+
+/** What is sent once when a message is dead. @param now Unix time in ms */
+export function failureCallbackMessages(
   message: ClaimedMessage,
   result: AttemptResult,
-  decision: Decision,
-  dlqId: string | undefined,
+  dlqId: string,
   now: number,
 ): NewMessage[] {
-  const messages: NewMessage[] = [];
-  if (message.callback !== null)
-    messages.push(callbackMessage(message, message.callback, callbackBody(message, result), now));
-  if (decision.kind === 'dead' && message.failureCallback !== null)
-    messages.push(
-      callbackMessage(message, message.failureCallback, callbackBody(message, result, dlqId), now),
-    );
-  return messages;
+  if (message.failureCallback === null) return [];
+  return [callbackMessage(message, message.failureCallback, callbackBody(message, result, dlqId), now)];
 }
 
 export function callbackBody(message: ClaimedMessage, result: AttemptResult, dlqId?: string): CallbackBody {
   const { status, headers, body } = responseOf(result);
+  const { topicName, endpointName, scheduleId } = message.details;
   return {
     status,
     header: Object.fromEntries(
@@ -66,6 +66,10 @@ export function callbackBody(message: ClaimedMessage, result: AttemptResult, dlq
     ...(dlqId === undefined ? {} : { dlqId }),
     sourceMessasgeId: message.id,
     sourceMessageId: message.id,
+    ...(topicName === undefined ? {} : { topicName }),
+    ...(endpointName === undefined ? {} : { endpointName }),
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+    ...(message.callerIp === null ? {} : { callerIP: message.callerIp }),
     url: message.url,
     method: message.method,
     sourceHeader: Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, [value]])),
@@ -102,5 +106,22 @@ function callbackMessage(
     createdAt: now,
     callback: null,
     failureCallback: null,
+    queueName: source.queueName,
+    callerIp: source.callerIp,
+    callbackOf: source.queueName === null ? null : source.id,
+    deduplicationKey: null,
+    details: detailsOf(source, target),
+  };
+}
+
+/** A callback is found under its message's labels, group and schedule. */
+function detailsOf({ details }: ClaimedMessage, { retryDelay }: CallbackTarget): MessageDetails {
+  const { topicName, endpointName, scheduleId, labels } = details;
+  return {
+    ...(topicName === undefined ? {} : { topicName }),
+    ...(endpointName === undefined ? {} : { endpointName }),
+    ...(scheduleId === undefined ? {} : { scheduleId }),
+    ...(labels === undefined ? {} : { labels }),
+    ...(retryDelay === undefined ? {} : { retryDelay }),
   };
 }

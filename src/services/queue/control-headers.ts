@@ -18,8 +18,20 @@ export class Controls {
   private readonly controls = new Map<string, Control>();
   private readonly seen = new Set<string>();
 
-  /** A header wins over the query key of the same name, `Service-` over `Upstash-` (the contract's own name). */
-  constructor(headers: IncomingHttpHeaders, query: ReadonlyMap<string, string>) {
+  /**
+   * A header wins over the query key of the same name, that over the URL group's default; within one place `Service-`
+   * (the contract's own name) wins over `Upstash-`.
+   */
+  constructor(
+    headers: IncomingHttpHeaders,
+    query: ReadonlyMap<string, string>,
+    defaults: Readonly<Record<string, string>> = {},
+  ) {
+    for (const prefix of PREFIXES) {
+      for (const [name, value] of Object.entries(defaults)) this.take(prefix, name, value);
+    }
+    // how the group's owner spelled its defaults says nothing about the sender
+    this.seen.clear();
     for (const prefix of PREFIXES) {
       for (const [name, value] of query) this.take(prefix, name, value);
     }
@@ -39,6 +51,15 @@ export class Controls {
 
   get names(): Iterable<string> {
     return this.controls.keys();
+  }
+
+  /** All of them by the names under which they were sent, for a `Controls` that is made later. */
+  get sent(): Readonly<Record<string, string>> {
+    return Object.fromEntries([...this.controls.values()].map(({ sentAs, value }) => [sentAs, value]));
+  }
+
+  has(name: string): boolean {
+    return this.controls.has(name);
   }
 
   get(name: string): string | undefined {
@@ -61,6 +82,9 @@ export class Controls {
     if (!name.startsWith(prefix)) return;
     this.seen.add(prefix);
     const bare = name.slice(prefix.length);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
+      throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);
     if (!NO_INSTRUCTION.test(bare)) this.controls.set(bare, { sentAs: name, value });
   }
 }

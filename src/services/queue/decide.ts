@@ -1,4 +1,5 @@
 import { retryAfterMs } from './retry-after.js';
+import { retryDelayMs } from './retry-delay.js';
 
 /** What became of one attempt to deliver. */
 export type AttemptResult =
@@ -28,17 +29,25 @@ const NON_RETRYABLE_HEADERS = ['upstash-nonretryable-error', 'service-nonretryab
 /**
  * Decides an attempt: 2xx is success, everything else (redirects too: they are not followed) a failure, which is
  * repeated until the retries are used up. The destination may name the pause or end the message.
- * @param retried how often the message was retried before this attempt
+ * @param attempt `retried`: how often the message was retried before; `retryDelay`: the sender's expression for the
+ *   pause, which what the destination says overrules
  * @param now Unix time in ms
  */
 export function decide(
-  { retried, maxRetries, result }: { retried: number; maxRetries: number; result: AttemptResult },
+  attempt: {
+    readonly retried: number;
+    readonly maxRetries: number;
+    readonly retryDelay?: string | undefined;
+    readonly result: AttemptResult;
+  },
   now: number,
 ): Decision {
+  const { retried, maxRetries, retryDelay, result } = attempt;
   if (result.kind === 'response' && result.status >= 200 && result.status < 300) return { kind: 'delivered' };
   if (retried >= maxRetries || isNonRetryable(result)) return { kind: 'dead' };
   const asked = result.kind === 'response' ? retryAfterMs(result.headers, now) : undefined;
-  return { kind: 'retry', delayMs: asked ?? defaultBackoffMs(retried + 1) };
+  const wanted = retryDelay === undefined ? undefined : retryDelayMs(retryDelay, retried);
+  return { kind: 'retry', delayMs: asked ?? wanted ?? defaultBackoffMs(retried + 1) };
 }
 
 /** Pause in ms before retry `retry` (1 is the first): e^(2.5 n) seconds, that is 12 s, 148 s, 30 min, 6 h, then a day each. */

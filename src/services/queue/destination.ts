@@ -1,5 +1,9 @@
 import { HttpError } from '../../http/errors.js';
-import type { AddressGuard } from '../../lib/address-guard.js';
+
+/** Judges a host before any look-up: why it may not be delivered to, or `undefined`. */
+export interface Guard {
+  judgeHost(hostname: string): string | undefined;
+}
 
 /** Query keys that are meant for the queue service and not for the destination. */
 const OWN_KEY = /^(qstash_token$|upstash-|service-)/i;
@@ -41,7 +45,7 @@ export function cutTarget(target: string): CutTarget {
  * that does not exist (yet) is a failed delivery.
  * @throws HttpError 400
  */
-export function checkDestination(text: string, what: string, guard: AddressGuard): URL {
+export function checkDestination(text: string, what: string, guard: Guard): URL {
   const refuse = (reason: string) => new HttpError('invalid_request', `${what} ${reason}`);
   if (/[^\x21-\x7e]/.test(text))
     throw refuse('holds blanks or other characters that must be percent-encoded');

@@ -4,13 +4,15 @@ import type { Logger } from '../../lib/logger.js';
 import { classifyDatabaseError } from '../../lib/postgres.js';
 import type { Channel, ConsumeMessage } from './client.js';
 import { decodeToken, type Token } from './message.js';
-import type { TopologyNames } from './topology.js';
+import type { Settlement } from './worker.js';
 
 export interface DispatcherOptions {
-  readonly names: TopologyNames;
-  /** Tokens worked on at once. */
+  /** The queues that tokens are taken from, each with what is done with them. */
+  readonly sources: readonly Source[];
+  /** The queue of tokens that no queue took. */
+  readonly unrouted: string;
+  /** Tokens of each source that are worked on at once. */
   readonly concurrency: number;
-  readonly process: (token: Token, signal: AbortSignal) => Promise<void>;
   /** Declares the topology again: a queue of it is gone. */
   readonly mend: (reason: string) => void;
   /** Rejects while messages cannot be claimed. */
@@ -18,13 +20,18 @@ export interface DispatcherOptions {
   readonly log: Logger;
 }
 
+export interface Source {
+  readonly queue: string;
+  readonly process: (token: Token, signal: AbortSignal) => Promise<Settlement>;
+}
+
 /**
- * Takes tokens from the work queue and has them processed, a bounded number at once. A token is acknowledged when
- * processing resolves and goes back to RabbitMQ when it rejects. While the store is away it takes none.
+ * Takes tokens from its queues and has them processed, a bounded number at once. A token is acknowledged (or rejected
+ * into the dead-letter exchange) when processing resolves and goes back to RabbitMQ when it rejects. While the store is away it takes none.
  */
 export class Dispatcher {
   private channel: Channel | undefined;
-  private consumerTag: string | undefined;
+  private consumerTags: string[] = [];
   private readonly inFlight = new Set<Promise<void>>();
   private readonly aborter = new AbortController();
   private stopping = false;
@@ -38,11 +45,11 @@ export class Dispatcher {
 
   /** To be called with each new channel, after the topology was declared. */
   async attach(channel: Channel): Promise<void> {
-    const { names, concurrency, mend } = this.options;
+    const { unrouted, concurrency, mend } = this.options;
     await channel.prefetch(concurrency);
-    await channel.consume(names.unrouted, (message) => {
+    await channel.consume(unrouted, (message) => {
       // the sweeper gives such a token's message another one
-      if (message !== null) settle(channel, message, true);
+      if (message !== null) settle(channel, message, 'served');
       mend(message === null ? 'the queue of unrouted tokens was deleted' : 'a token had no queue to go to');
     });
     this.channel = channel;
@@ -52,7 +59,7 @@ export class Dispatcher {
   /** To be called when the channel is lost. What is in flight ends; its tokens come again and are found out of date. */
   detach(): void {
     this.channel = undefined;
-    this.consumerTag = undefined;
+    this.consumerTags = [];
   }
 
   /** Takes no more tokens, lets attempts end for `graceMs`, interrupts the rest, whose tokens go back. */
@@ -66,50 +73,55 @@ export class Dispatcher {
   }
 
   private async consume(channel: Channel): Promise<void> {
-    if (this.stopping) return;
-    const { consumerTag } = await channel.consume(this.options.names.work, (message) => {
-      if (message === null) this.options.mend('the work queue was deleted');
-      else this.take(channel, message);
-    });
-    if (this.channel === channel) this.consumerTag = consumerTag;
+    for (const source of this.options.sources) {
+      if (this.stopping) return;
+      const { consumerTag } = await channel.consume(source.queue, (message) => {
+        if (message === null) this.options.mend(`the queue ${source.queue} was deleted`);
+        else this.take(channel, message, source);
+      });
+      if (this.channel === channel) this.consumerTags.push(consumerTag);
+    }
   }
 
   private async cancel(): Promise<void> {
-    const { channel, consumerTag } = this;
-    if (channel === undefined || consumerTag === undefined) return;
-    this.consumerTag = undefined;
+    const { channel, consumerTags } = this;
+    this.consumerTags = [];
     // fails only with the channel, and then there is no consumer either
-    await channel.cancel(consumerTag).catch(() => undefined);
+    for (const tag of consumerTags) await channel?.cancel(tag).catch(() => undefined);
   }
 
-  private take(channel: Channel, message: ConsumeMessage): void {
+  private take(channel: Channel, message: ConsumeMessage, source: Source): void {
     if (this.stopping || this.storeDown) {
-      settle(channel, message, false);
+      settle(channel, message, 'again');
       return;
     }
     const token = decodeToken(message.content);
     if (token === undefined) {
       this.options.log.error(
         { bytes: message.content.length },
-        'queue: something else than a token was in the work queue',
+        'queue: something else than a token was in the queue',
       );
-      settle(channel, message, true);
+      settle(channel, message, 'served');
       return;
     }
-    const work = this.process(channel, message, token).finally(() => this.inFlight.delete(work));
+    const work = this.process(channel, message, token, source).finally(() => this.inFlight.delete(work));
     this.inFlight.add(work);
   }
 
-  private async process(channel: Channel, message: ConsumeMessage, token: Token): Promise<void> {
+  private async process(
+    channel: Channel,
+    message: ConsumeMessage,
+    token: Token,
+    source: Source,
+  ): Promise<void> {
     try {
-      await this.options.process(token, this.aborter.signal);
-      settle(channel, message, true);
+      settle(channel, message, await source.process(token, this.aborter.signal));
     } catch (err) {
       if (!this.stopping) {
         this.options.log.warn({ err, id: token.id }, 'queue: a token goes back');
         await this.pauseUntilStoreIsBack(classifyDatabaseError(err).kind);
       }
-      settle(channel, message, false);
+      settle(channel, message, 'again');
     }
   }
 
@@ -149,10 +161,10 @@ export class Dispatcher {
 }
 
 /** On a channel that is gone there is nothing to settle: RabbitMQ has the token back already, and amqplib would throw. */
-function settle(channel: Channel, message: ConsumeMessage, served: boolean): void {
+function settle(channel: Channel, message: ConsumeMessage, settlement: Settlement | 'again'): void {
   try {
-    if (served) channel.ack(message);
-    else channel.nack(message, false, true);
+    if (settlement === 'served') channel.ack(message);
+    else channel.nack(message, false, settlement === 'again');
   } catch (error) {
     if ((error as Error).name !== 'IllegalOperationError') throw error;
   }

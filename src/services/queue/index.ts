@@ -12,8 +12,9 @@ export const queue: Service<QueueConfig> = {
   routes: queueRoutes,
   formatError,
   error: errorSchema,
-  secrets: ({ token, currentSigningKey, nextSigningKey }) => [
+  secrets: ({ token, readOnlyToken, currentSigningKey, nextSigningKey }) => [
     { key: 'queue.token', value: token },
+    ...(readOnlyToken === null ? [] : [{ key: 'queue.readOnlyToken', value: readOnlyToken }]),
     { key: 'queue.currentSigningKey', value: currentSigningKey },
     { key: 'queue.nextSigningKey', value: nextSigningKey },
   ],
@@ -25,15 +26,21 @@ export const queue: Service<QueueConfig> = {
   open: (config, runtime) => [{ ...mountOf(config), ...openQueue(config, runtime) }],
 };
 
-function mountOf({ path, port, token }: QueueConfig): Mount {
-  return { name: 'default', path, port, auth: authOf(token) };
+function mountOf({ path, port, token, readOnlyToken }: QueueConfig): Mount {
+  return { name: 'default', path, port, auth: authOf(token, readOnlyToken) };
 }
 
 /** The quota's documents send the token without `Bearer`; webhook senders can only put it into the query. */
-function authOf(token: string | null): AuthScheme {
+function authOf(token: string | null, readOnlyToken: string | null): AuthScheme {
+  const known = [
+    { token, principal: { name: 'queue', access: 'full' } as const },
+    { token: readOnlyToken, principal: { name: 'queue read-only', access: 'read' } as const },
+  ];
   return {
     kind: 'bearer',
-    credentials: token === null ? [] : [{ token, principal: { name: 'queue', access: 'full' } }],
+    credentials: known.flatMap(({ token: text, principal }) =>
+      text === null ? [] : [{ token: text, principal }],
+    ),
     queryKey: 'qstash_token',
     bareToken: true,
   };

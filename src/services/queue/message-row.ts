@@ -1,6 +1,13 @@
-import type { CallbackTarget, ClaimedMessage, HeaderMap, Message, NewMessage } from './message.js';
+import type {
+  CallbackTarget,
+  ClaimedMessage,
+  HeaderMap,
+  Message,
+  MessageDetails,
+  NewMessage,
+} from './message.js';
 
-/** A message as the statement `claim` returns it. */
+/** A message as the statements return it. */
 export interface MessageRow {
   id: string;
   prefix: Message['prefix'];
@@ -15,9 +22,21 @@ export interface MessageRow {
   created_at: string;
   callback: CallbackTarget | null;
   failure_callback: CallbackTarget | null;
+  queue_name: string | null;
+  caller_ip: string | null;
+  callback_of: string | null;
+  details: MessageDetails | null;
   attempt: number;
   claims: number;
+  due_ms: number;
 }
+
+/** The columns of a `MessageRow`, of the table named `m`. */
+export const MESSAGE_COLUMNS = `m.id, m.prefix, m.url, m.method, m.headers, m.body, m.max_retries, m.timeout_ms,
+  m.not_before, m.created_at, m.callback, m.failure_callback, m.queue_name, m.caller_ip, m.callback_of, m.details,
+  m.attempt, m.claims, (extract(epoch from m.due_at) * 1000)::float8 as due_ms`;
+
+const NO_DETAILS: MessageDetails = {};
 
 export function messageOf(row: MessageRow): ClaimedMessage {
   return {
@@ -33,21 +52,44 @@ export function messageOf(row: MessageRow): ClaimedMessage {
     createdAt: Number(row.created_at),
     callback: row.callback,
     failureCallback: row.failure_callback,
+    queueName: row.queue_name,
+    callerIp: row.caller_ip,
+    callbackOf: row.callback_of,
+    details: row.details ?? NO_DETAILS,
     attempt: row.attempt,
     claims: row.claims,
+    dueAt: row.due_ms,
   };
 }
 
-/** A message as the first 13 values of the statement `insert`. */
-export function insertValues(message: NewMessage): unknown[] {
-  const { id, prefix, url, method, headers, body, maxRetries, timeoutMs } = message;
-  const { notBefore, createdAt, callback, failureCallback, delayMs } = message;
-  return [
-    ...[id, prefix, url, method, JSON.stringify(headers), body, maxRetries, timeoutMs, notBefore, createdAt],
-    ...[jsonOrNull(callback), jsonOrNull(failureCallback), delayMs],
-  ];
-}
+/** The record type of the messages that `insertedMessages` reads from JSON. */
+export const NEW_MESSAGE_RECORD = `id text, prefix text, url text, method text, headers json, body text, max_retries int,
+  timeout_ms int, not_before bigint, created_at bigint, callback json, failure_callback json, queue_name text,
+  caller_ip text, callback_of text, details json, delay_ms float8, dedup_key text, source text`;
 
-function jsonOrNull(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
+/** A message as one of these records. What is absent is null there. */
+export function newMessageRecord(message: NewMessage, source?: string): Record<string, unknown> {
+  const { details } = message;
+  return {
+    id: message.id,
+    prefix: message.prefix,
+    url: message.url,
+    method: message.method,
+    headers: message.headers,
+    body: message.body.toString('base64'),
+    max_retries: message.maxRetries,
+    timeout_ms: message.timeoutMs ?? undefined,
+    not_before: message.notBefore,
+    created_at: message.createdAt,
+    // a JSON null would be stored as one
+    callback: message.callback ?? undefined,
+    failure_callback: message.failureCallback ?? undefined,
+    queue_name: message.queueName ?? undefined,
+    caller_ip: message.callerIp ?? undefined,
+    callback_of: message.callbackOf ?? undefined,
+    details: Object.keys(details).length === 0 ? undefined : details,
+    delay_ms: message.delayMs,
+    dedup_key: message.deduplicationKey ?? undefined,
+    source,
+  };
 }

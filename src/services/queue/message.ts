@@ -9,6 +9,36 @@ export type DestinationMethod = (typeof DESTINATION_METHODS)[number];
 /** Header names in canonical case (`My-Header`) with their values. */
 export type HeaderMap = Readonly<Record<string, string>>;
 
+/** Limits that all messages with one key share, each `null` where the sender named none. */
+export interface FlowControl {
+  readonly key: string;
+  /** Attempts at once. */
+  readonly parallelism: number | null;
+  /** Attempts begun in one period. */
+  readonly rate: number | null;
+  /** In seconds. */
+  readonly period: number;
+}
+
+/** What the API and the log show as a digest; deliveries get the real values. */
+export interface Redaction {
+  readonly body: boolean;
+  /** All headers, or those with these names (lower case). */
+  readonly headers: 'all' | readonly string[];
+}
+
+/** What most messages do not have; stored as one JSON value, and nothing when there is none of it. */
+export interface MessageDetails {
+  readonly topicName?: string;
+  readonly endpointName?: string;
+  readonly scheduleId?: string;
+  readonly labels?: readonly string[];
+  readonly flow?: FlowControl;
+  /** An expression in ms, see `retry-delay.ts`. */
+  readonly retryDelay?: string;
+  readonly redact?: Redaction;
+}
+
 /** Where a callback goes and how it is delivered. */
 export interface CallbackTarget {
   readonly url: string;
@@ -18,6 +48,7 @@ export interface CallbackTarget {
   /** `null`: the configured timeout. */
   readonly timeoutMs: number | null;
   readonly delayMs: number;
+  readonly retryDelay?: string;
 }
 
 /** What a message is, from publish to its end. */
@@ -38,18 +69,29 @@ export interface Message {
   readonly createdAt: number;
   readonly callback: CallbackTarget | null;
   readonly failureCallback: CallbackTarget | null;
+  /** The ordered queue in which it waits its turn; a callback has its message's. */
+  readonly queueName: string | null;
+  /** Address that published it. */
+  readonly callerIp: string | null;
+  /** Of a callback of an ordered queue: the message whose place it keeps occupied. */
+  readonly callbackOf: string | null;
+  readonly details: MessageDetails;
 }
 
 /** A message that is about to be stored. */
 export interface NewMessage extends Message {
   /** Until the first attempt, in ms from now. */
   readonly delayMs: number;
+  /** Under which no other message is taken for a while. */
+  readonly deduplicationKey: string | null;
 }
 
 /** A message that one worker holds for one attempt. */
 export interface ClaimedMessage extends Message {
   /** 0 for the first delivery; how often it was retried. */
   readonly attempt: number;
+  /** Unix time in ms at which the attempt was due. */
+  readonly dueAt: number;
   /** How often the message was ever claimed: only the newest claim may write an outcome. */
   readonly claims: number;
 }

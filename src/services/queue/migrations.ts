@@ -11,6 +11,14 @@ export function queueMigrations(schema: string): Migration[] {
         for (const statement of messagesAndDeadLetters(table)) await connection.query(statement);
       },
     },
+    {
+      id: 2,
+      name: 'log, ordered queues, flow control, URL groups, schedules, deduplication, keys',
+      up: async (connection) => {
+        for (const statement of [...messagesOfAllKinds(table), ...eventLog(table), ...controlData(table)])
+          await connection.query(statement);
+      },
+    },
   ];
 }
 
@@ -53,5 +61,98 @@ function messagesAndDeadLetters(table: (name: string) => string): string[] {
       response_headers json not null,
       response_body bytea not null
     )`,
+  ];
+}
+
+/**
+ * `held`: waits without a token, for its turn in an ordered queue or for room under its flow-control key. `state`
+ * FAILING: its retries are used up, and RabbitMQ's dead-letter queue has it.
+ */
+function messagesOfAllKinds(table: (name: string) => string): string[] {
+  const messages = table('messages');
+  return [
+    `alter table ${messages}
+      add column seq bigserial,
+      add column queue_name text,
+      add column flow_key text,
+      add column caller_ip text,
+      add column callback_of text,
+      add column details json,
+      add column held text check (held in ('order', 'flow')),
+      add column failure_error text,
+      add column failure_status int,
+      add column failure_headers json,
+      add column failure_body bytea,
+      drop constraint messages_state_check,
+      add constraint messages_state_check
+        check (state in ('CREATED', 'ACTIVE', 'RETRY', 'DELIVERED', 'FAILING', 'FAILED', 'CANCELED'))`,
+    `create index messages_queue on ${messages} (queue_name, held, seq) where finished_at is null and queue_name is not null`,
+    `create index messages_flow on ${messages} (flow_key, held, seq) where finished_at is null and flow_key is not null`,
+    `create index dead_letters_created on ${table('dead_letters')} (created_at, id)`,
+  ];
+}
+
+/** Partitioned by day: old days are dropped whole. What no day's partition takes goes to the default one. */
+function eventLog(table: (name: string) => string): string[] {
+  const events = table('events');
+  return [
+    `create sequence ${table('event_seq')}`,
+    `create table ${events} (
+      at timestamptz not null default clock_timestamp(),
+      seq bigint not null default nextval('${table('event_seq')}'),
+      message_id text not null,
+      state text not null,
+      next_at timestamptz,
+      error text,
+      response_status int,
+      response_headers json,
+      response_body bytea,
+      primary key (at, seq)
+    ) partition by range (at)`,
+    `create index events_message on ${events} (message_id)`,
+    `create table ${table('events_other')} partition of ${events} default`,
+  ];
+}
+
+function controlData(table: (name: string) => string): string[] {
+  const times =
+    'created_at timestamptz not null default now(), updated_at timestamptz not null default now()';
+  return [
+    `create table ${table('deduplication')} (
+      key text primary key, message_id text not null, expires_at timestamptz not null,
+      shared boolean not null default false
+    )`,
+    `create index deduplication_message on ${table('deduplication')} (message_id)`,
+    `create index deduplication_expiry on ${table('deduplication')} (expires_at)`,
+    `create table ${table('queues')} (
+      name text primary key, parallelism int not null default 1, paused boolean not null default false, ${times}
+    )`,
+    `create table ${table('url_groups')} (name text primary key, headers json not null default '{}', ${times})`,
+    `create table ${table('endpoints')} (
+      group_name text not null references ${table('url_groups')} (name) on delete cascade,
+      url text not null, name text, position bigserial,
+      primary key (group_name, url), unique (group_name, name)
+    )`,
+    `create table ${table('schedules')} (
+      id text primary key, cron text not null, destination text not null, controls json not null,
+      headers json not null, body bytea not null, caller_ip text, paused boolean not null default false,
+      created_at timestamptz not null default now(), next_at timestamptz, last_at timestamptz,
+      last_messages text[] not null default '{}'
+    )`,
+    `create index schedules_next on ${table('schedules')} (next_at) where not paused`,
+    `create table ${table('flow_controls')} (
+      key text primary key, parallelism int, rate int, period int not null default 1,
+      paused boolean not null default false, pinned_parallelism boolean not null default false,
+      pinned_rate boolean not null default false, period_start timestamptz not null default now(),
+      rate_count int not null default 0
+    )`,
+    `create table ${table('flow_running')} (
+      message_id text primary key, key text not null, claims int not null
+    )`,
+    `create index flow_running_key on ${table('flow_running')} (key)`,
+    `create table ${table('signing_keys')} (
+      id boolean primary key default true check (id), current text not null, next text not null, configured text not null
+    )`,
+    `create table ${table('daily_usage')} (day date primary key, messages bigint not null default 0)`,
   ];
 }

@@ -1,16 +1,19 @@
-import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
-import type { AddressGuard } from '../../lib/address-guard.js';
+import type { IncomingHttpHeaders } from 'node:http';
 import { parseDuration } from '../../lib/duration.js';
-import { isTransportHeader } from '../../lib/outbound.js';
 import type { Controls } from './control-headers.js';
-import { checkDestination } from './destination.js';
+import { checkDestination, type Guard } from './destination.js';
+import { parseFlowLimits } from './flow-control-value.js';
+import { deliveredHeaders, markedHeaders } from './forwarded-headers.js';
 import {
   type CallbackTarget,
-  canonicalHeaderName,
   DESTINATION_METHODS,
   type DestinationMethod,
+  type FlowControl,
   type HeaderMap,
+  type Redaction,
 } from './message.js';
+import { parseRedaction } from './redaction.js';
+import { retryDelayProblem } from './retry-delay.js';
 
 export interface PublishLimits {
   readonly maxRetries: number;
@@ -27,26 +30,29 @@ export interface PublishOptions {
   readonly timeoutMs: number | null;
   readonly callback: CallbackTarget | null;
   readonly failureCallback: CallbackTarget | null;
+  readonly retryDelay: string | undefined;
+  readonly labels: readonly string[];
+  readonly flow: FlowControl | undefined;
+  readonly redact: Redaction | undefined;
+  /** By an id, by the content, or not at all. */
+  readonly deduplication: { readonly id: string } | 'content' | undefined;
 }
 
 export interface PublishEnvironment {
   readonly limits: PublishLimits;
-  readonly guard: AddressGuard;
+  readonly guard: Guard;
   /** Unix time in ms. */
   readonly now: number;
 }
 
 /** Instructions that stand alone; those of a callback repeat most of them behind `callback-` or `failure-callback-`. */
 const KNOWN =
-  /^(method|forward-.+|header-forward|delay|not-before|retries|timeout|callback|failure-callback|(failure-)?callback-(method|timeout|retries|delay|forward-.+))$/;
+  /^(method|forward-.+|header-forward|delay|not-before|retries|retry-delay|timeout|callback|failure-callback|(failure-)?callback-(method|timeout|retries|retry-delay|delay|forward-.+)|deduplication-id|content-based-deduplication|flow-control-(key|value)|label|redact-fields|queue-name|cron|schedule-id)$/;
 
 const DEFAULT_RETRIES = 3;
-
-/** Headers of a publish that describe its body and so go with it unasked. */
-const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language'];
-
-/** Never forwarded by `Header-Forward`: they are about the way to Portico or open its doors. */
-const NOT_FORWARDED = /^(authorization|cookie|forwarded|via|x-forwarded-.*|x-real-ip|upstash-.*|service-.*)$/;
+/** Longest name of a label, key or deduplication id; Postgres' indexes take 2,700 bytes. */
+const MAX_NAME = 1_024;
+const MAX_LABELS = 50;
 
 /**
  * Reads the instructions of a publish. One that Portico does not know is refused: leaving it out would deliver
@@ -65,12 +71,17 @@ export function readPublishOptions(
   const maxRetries = readRetries(controls, 'retries', limits, Math.min(DEFAULT_RETRIES, limits.maxRetries));
   return {
     method: readMethod(controls, 'method'),
-    headers: readHeaders(controls, incoming),
+    headers: deliveredHeaders(controls, incoming, readFlag(controls, 'header-forward')),
     delayMs: readNotBefore(controls, limits, now) ?? readDelay(controls, 'delay', limits),
     maxRetries,
     timeoutMs: readTimeout(controls, 'timeout'),
     callback: readCallback(controls, 'callback', maxRetries, environment),
     failureCallback: readCallback(controls, 'failure-callback', maxRetries, environment),
+    retryDelay: readRetryDelay(controls, 'retry-delay'),
+    labels: readLabels(controls),
+    flow: readFlow(controls),
+    redact: readRedaction(controls),
+    deduplication: readDeduplication(controls),
   };
 }
 
@@ -87,13 +98,15 @@ function readCallback(
     return null;
   }
   checkDestination(url, `the ${name}`, guard);
+  const retryDelay = readRetryDelay(controls, `${name}-retry-delay`);
   return {
     url,
     method: readMethod(controls, `${name}-method`),
-    headers: { 'Content-Type': 'application/json', ...forwarded(controls, `${name}-forward-`) },
+    headers: { 'Content-Type': 'application/json', ...markedHeaders(controls, `${name}-forward-`) },
     maxRetries: readRetries(controls, `${name}-retries`, limits, retriesOfMessage),
     timeoutMs: readTimeout(controls, `${name}-timeout`),
     delayMs: readDelay(controls, `${name}-delay`, limits),
+    ...(retryDelay === undefined ? {} : { retryDelay }),
   };
 }
 
@@ -115,6 +128,13 @@ function readRetries(controls: Controls, name: string, limits: PublishLimits, by
       `${retries} retries are more than the limit of ${limits.maxRetries} (maxRetries)`,
     );
   return retries;
+}
+
+function readRetryDelay(controls: Controls, name: string): string | undefined {
+  const text = controls.get(name);
+  const problem = text === undefined ? undefined : retryDelayProblem(text);
+  if (problem !== undefined) throw controls.refusal(name, `the expression ${problem}`);
+  return text;
 }
 
 function readTimeout(controls: Controls, name: string): number | null {
@@ -150,17 +170,42 @@ function withinMaxDelay(ms: number, controls: Controls, name: string, limits: Pu
   );
 }
 
-function readHeaders(controls: Controls, incoming: IncomingHttpHeaders): HeaderMap {
-  const headers: Record<string, string> = {};
-  const everything = readFlag(controls, 'header-forward');
-  for (const name in incoming) {
-    const taken =
-      BODY_HEADERS.includes(name) || (everything && !NOT_FORWARDED.test(name) && !isTransportHeader(name));
-    const value = incoming[name];
-    if (taken && value !== undefined)
-      headers[canonicalHeaderName(name)] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return { ...headers, ...forwarded(controls, 'forward-') };
+function readLabels(controls: Controls): string[] {
+  const text = controls.get('label');
+  if (text === undefined) return [];
+  const labels = [...new Set(text.split(',').map((label) => label.trim()))].filter((label) => label !== '');
+  if (labels.length === 0 || labels.length > MAX_LABELS || text.length > MAX_NAME)
+    throw controls.refusal('label', `expected 1 to ${MAX_LABELS} labels, ${MAX_NAME} characters in all`);
+  return labels;
+}
+
+function readFlow(controls: Controls): FlowControl | undefined {
+  const key = controls.get('flow-control-key');
+  const value = controls.get('flow-control-value');
+  if (key === undefined && value === undefined) return undefined;
+  if (key === undefined) throw controls.refusal('flow-control-value', 'needs a flow-control key beside it');
+  if (value === undefined) throw controls.refusal('flow-control-key', 'needs a flow-control value beside it');
+  if (key === '' || Buffer.byteLength(key) > MAX_NAME)
+    throw controls.refusal('flow-control-key', `expected 1 to ${MAX_NAME} bytes`);
+  const limits = parseFlowLimits(value);
+  if (typeof limits === 'string') throw controls.refusal('flow-control-value', limits);
+  return { key, ...limits };
+}
+
+function readRedaction(controls: Controls): Redaction | undefined {
+  const text = controls.get('redact-fields');
+  if (text === undefined) return undefined;
+  const redact = parseRedaction(text);
+  if (redact === undefined) throw controls.refusal('redact-fields', 'expected body, header or header[Name]');
+  return redact;
+}
+
+function readDeduplication(controls: Controls): PublishOptions['deduplication'] {
+  const id = controls.get('deduplication-id');
+  if (id !== undefined && (id === '' || id.length > MAX_NAME))
+    throw controls.refusal('deduplication-id', `expected 1 to ${MAX_NAME} characters`);
+  if (id !== undefined) return { id };
+  return readFlag(controls, 'content-based-deduplication') ? 'content' : undefined;
 }
 
 function readFlag(controls: Controls, name: string): boolean {
@@ -168,19 +213,4 @@ function readFlag(controls: Controls, name: string): boolean {
   if (text === undefined || text === 'false') return false;
   if (text !== 'true') throw controls.refusal(name, 'expected true or false');
   return true;
-}
-
-/** Transport headers are dropped rather than refused: programs that pass on all headers of a request send them unthinkingly. */
-function forwarded(controls: Controls, start: string): HeaderMap {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of controls.below(start)) {
-    try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
-    } catch {
-      throw controls.refusal(start + name, 'holds characters that cannot stand in a header');
-    }
-    if (!isTransportHeader(name)) headers[canonicalHeaderName(name)] = value;
-  }
-  return headers;
 }

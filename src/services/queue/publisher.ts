@@ -64,6 +64,15 @@ export class TokenPublisher {
    * @throws PublishError
    */
   publish(token: Token, delayMs: number, deadlineMs: number): Promise<void> {
+    return this.send(token, routeFor(this.names, delayMs), deadlineMs);
+  }
+
+  /** The same into the dead-letter exchange, for a token that was lost on its way there. */
+  bury(token: Token, deadlineMs: number): Promise<void> {
+    return this.send(token, { exchange: this.names.dead, routingKey: '' }, deadlineMs);
+  }
+
+  private send(token: Token, route: ReturnType<typeof routeFor>, deadlineMs: number): Promise<void> {
     const { channel } = this.link;
     const { unavailable } = this;
     if (channel === undefined || unavailable !== undefined)
@@ -81,11 +90,10 @@ export class TokenPublisher {
         else reject(error);
       };
       this.pending.set(id, { settle });
-      const { exchange, routingKey } = routeFor(this.names, delayMs);
       try {
         channel.publish(
-          exchange,
-          routingKey,
+          route.exchange,
+          route.routingKey,
           encodeToken(token),
           { persistent: true, mandatory: true, messageId: id },
           (error: unknown) => settle(this.judgeConfirm(id, error)),

@@ -1,64 +1,18 @@
 import { HttpError } from '../../http/errors.js';
-import { jsonRoute, type RawReply, type RawRequest, type RawRoute, type Route } from '../../http/route.js';
-import type { AddressGuard } from '../../lib/address-guard.js';
-import { type AcceptTools, acceptMessage } from './accept.js';
-import { Controls } from './control-headers.js';
-import { checkDestination, cutTarget } from './destination.js';
-import { type NewMessage, newMessageId } from './message.js';
-import { readPublishOptions } from './publish-options.js';
-import { publishReply, type QueueConfig, quotaReply } from './schemas.js';
-
-export interface QueueDeps {
-  readonly config: QueueConfig;
-  readonly guard: AddressGuard;
-  readonly accept: AcceptTools;
-  /** Unix time in ms. */
-  readonly now: () => number;
-}
-
-const URL_GROUP_NAME = /^[A-Za-z0-9._-]+$/;
-
-/** Reads a publish. @throws HttpError 400, 404 */
-function messageOf(request: RawRequest, { config, guard, now: clock }: QueueDeps): NewMessage {
-  const { destination, settings } = cutTarget(request.target);
-  if (destination === '')
-    throw new HttpError('invalid_request', 'The destination is missing: /v2/publish/{url}.');
-  if (URL_GROUP_NAME.test(destination))
-    throw new HttpError(
-      'not_found',
-      `${destination} is neither a URL (http:// or https://) nor a known URL group.`,
-    );
-  checkDestination(destination, 'The destination', guard);
-  const controls = new Controls(request.headers, settings);
-  const now = clock();
-  const options = readPublishOptions(controls, request.headers, { limits: config, guard, now });
-  return {
-    id: newMessageId(now),
-    prefix: controls.prefix ?? config.headerPrefix,
-    url: destination,
-    body: request.body,
-    notBefore: now + options.delayMs,
-    createdAt: now,
-    ...options,
-  };
-}
-
-const publish: RawRoute<QueueDeps> = {
-  kind: 'raw',
-  prefix: true,
-  operationId: 'queue.publish',
-  summary:
-    'Takes a message for the URL in the path and delivers it at least once. Answers when the message is safe in Postgres and RabbitMQ.',
-  methods: ['POST'],
-  path: '/v2/publish',
-  reply: publishReply,
-  errors: [400, 401, 404, 413, 503],
-  handle: async (request, _context, deps): Promise<RawReply> => {
-    const message = messageOf(request, deps);
-    await acceptMessage(message, deps.accept);
-    return { status: 200, body: JSON.stringify({ messageId: message.id, url: message.url }) };
-  },
-};
+import { jsonRoute, type Method, type RawReply, type Route, type RouteContext } from '../../http/route.js';
+import { batchRoute } from './batch-routes.js';
+import { deadLetterRoutes } from './dead-letter-routes.js';
+import { unavailable } from './errors.js';
+import { eventRoutes } from './event-routes.js';
+import { flowControlRoutes } from './flow-control-routes.js';
+import { keyRoutes } from './key-routes.js';
+import { messageRoutes } from './message-routes.js';
+import { orderedQueueRoutes } from './ordered-queue-routes.js';
+import { publishRoutes } from './publish-routes.js';
+import type { QueueDeps } from './queue-deps.js';
+import { quotaReply } from './reply-schemas.js';
+import { scheduleRoutes } from './schedule-routes.js';
+import { urlGroupRoutes } from './url-group-routes.js';
 
 const quota = jsonRoute<QueueDeps>()({
   operationId: 'queue.quota',
@@ -69,16 +23,47 @@ const quota = jsonRoute<QueueDeps>()({
   reply: quotaReply,
   errors: [401],
   handle: async (_input, _context, { config }) => ({
-    maxTopics: 0,
-    maxEndpointsPerTopic: 0,
+    maxTopics: config.maxTopics,
+    maxEndpointsPerTopic: config.maxEndpointsPerTopic,
     maxMessageSize: config.maxMessageSize,
     maxRetries: config.maxRetries,
-    maxSchedules: 0,
-    maxRequestsPerDay: 0,
+    maxSchedules: config.maxSchedules,
+    maxRequestsPerDay: config.maxRequestsPerDay,
     retention: config.retention,
     timeout: config.timeout,
     maxDelay: config.maxDelay,
   }),
 });
 
-export const queueRoutes: readonly Route<QueueDeps>[] = [publish, quota];
+const READING: readonly Method[] = ['GET', 'HEAD'];
+/** Who has the keys can sign: that is no reading. */
+const SECRET = 'queue.getKeys';
+
+/** A route that refuses what a read-only token may not do, and says what a failure of Postgres means. */
+function guarded(route: Route<QueueDeps>): Route<QueueDeps> {
+  const changes = route.methods.some((method) => !READING.includes(method)) || route.operationId === SECRET;
+  const handle = async (input: never, context: RouteContext, deps: QueueDeps): Promise<unknown> => {
+    if (changes && context.principal.access !== 'full')
+      throw new HttpError('forbidden', 'The read-only token may not do this.');
+    try {
+      return await (route.handle as (...all: unknown[]) => Promise<RawReply>)(input, context, deps);
+    } catch (error) {
+      throw unavailable(error);
+    }
+  };
+  return { ...route, handle } as Route<QueueDeps>;
+}
+
+export const queueRoutes: readonly Route<QueueDeps>[] = [
+  ...publishRoutes,
+  batchRoute,
+  ...messageRoutes,
+  ...deadLetterRoutes,
+  ...eventRoutes,
+  ...urlGroupRoutes,
+  ...scheduleRoutes,
+  ...orderedQueueRoutes,
+  ...flowControlRoutes,
+  ...keyRoutes,
+  quota,
+].map(guarded);

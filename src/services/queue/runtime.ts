@@ -6,21 +6,28 @@ import { Outbound } from '../../lib/outbound.js';
 import { type Database, migrate, openDatabase } from '../../lib/postgres.js';
 import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
 import { Abandoned } from './abandoned.js';
-import { attemptDelivery } from './attempt.js';
 import { BrokerLink, type Channel, type ConfirmChannel } from './client.js';
-import { DestinationPlaces } from './destination-places.js';
-import { Dispatcher } from './dispatcher.js';
+import { DeadLetterStore } from './dead-letter-store.js';
+import { openDelivery } from './delivery.js';
 import { formatError } from './errors.js';
-import { LeaseKeeper } from './lease-keeper.js';
+import { EventLog } from './event-log.js';
+import { FlowControls } from './flow-controls.js';
+import { MessageIndex } from './message-index.js';
 import { queueMigrations } from './migrations.js';
+import { OrderedQueues } from './ordered-queues.js';
 import { TokenPublisher } from './publisher.js';
+import type { QueueDeps } from './queue-deps.js';
+import { QueueMetrics } from './queue-metrics.js';
 import { queueRoutes } from './routes.js';
+import { Schedules } from './schedules.js';
 import type { QueueConfig } from './schemas.js';
-import { signer } from './signature.js';
+import { SigningKeys } from './signing-keys.js';
 import { MessageStore } from './store.js';
-import { Sweeper } from './sweeper.js';
+import { TokenSender } from './token-sender.js';
 import { declareTopology, describeTopology, type Topology } from './topology.js';
-import { Worker } from './worker.js';
+import { Turns } from './turns.js';
+import { UrlGroups } from './url-groups.js';
+import { DailyUsage } from './usage.js';
 
 /** A statement that runs longer is ended, in ms: a sender gets its 503 within 2 s. */
 const STATEMENT_MS = 1_300;
@@ -31,47 +38,93 @@ type Opened = Omit<ServiceInstance, 'name' | 'path' | 'port' | 'auth'>;
 
 /** Connects the queue's parts. They are released in the opposite order: deliveries end first, connections last. */
 export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened {
-  const { log, lifecycle, now } = runtime;
-  const guard = new AddressGuard(config.allowedDestinations);
+  const { log, lifecycle } = runtime;
   const database = openStoreDatabase(config, runtime);
-  const migrated = keepTrying(() => migrate(database, config.schema, queueMigrations(config.schema)), {
-    name: 'queue schema',
-    log,
-    lifecycle,
-  });
-  const store = new MessageStore({ ...config, database, graceMs: config.sweepGraceMs });
   const topology = describeTopology(config.prefix);
   const declare = oneAtATime((channel: Channel) => declareTopology(channel, topology));
-  const publishing = openPublishing(config, runtime, topology, declare);
+  const { link, publisher } = openPublishing(config, runtime, topology, declare);
+  const guard = new AddressGuard(config.allowedDestinations);
   const outbound = new Outbound(guard);
   lifecycle.onStop('queue connections to destinations', () => outbound.close());
-  const abandoned = new Abandoned({
-    cancel: (ids) => store.cancel(ids),
-    forMs: config.sweepGraceMs * 0.8,
-    log,
-  });
-  lifecycle.onStop('queue refused messages', () => abandoned.stop());
+  const parts = openParts(config, runtime, database, publisher);
+  const prepare = async () => {
+    await migrate(database, config.schema, queueMigrations(config.schema));
+    // before the first entry: one of today in the default partition would forbid today's own
+    await parts.events.keepPartitions(runtime.now());
+    await parts.keys.refresh();
+  };
+  const migrated = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
+  const metrics = new QueueMetrics(runtime.metrics);
+  const deps = depsOf(config, runtime, guard, parts, metrics);
   let stopped = false;
   lifecycle.onStop('queue start', () => {
     stopped = true;
   });
   // tokens are of no use before the tables are there
   void migrated.success.then(() => {
-    const { publisher } = publishing;
-    if (!stopped) openDelivery({ config, runtime, topology, declare, store, database, outbound, publisher });
+    if (stopped) return;
+    const { accept, schedules, turns, usage } = deps;
+    const { onAccepted } = accept;
+    const scheduler = { schedules, address: deps, intake: accept, turns, usage, onAccepted, log };
+    openDelivery({ ...parts, config, runtime, topology, declare, database, outbound, metrics, scheduler });
   });
   return {
-    routes: bindRoutes(queueRoutes, {
-      config,
-      guard,
-      now,
-      accept: { store, publisher: publishing.publisher, abandoned },
-    }),
+    routes: bindRoutes(queueRoutes, deps),
     formatError,
     bodyLimit: config.maxMessageSize,
+    bodyLimits: { 'queue.batch': config.maxBatchSize },
     timeoutMs: REQUEST_MS,
-    backends: [rabbitmqBackend(publishing.link, topology), postgresBackend(database, migrated)],
+    backends: [rabbitmqBackend(link, topology), postgresBackend(database, migrated)],
   };
+}
+
+/** What holds no timer and no socket of its own. */
+function openParts(
+  config: QueueConfig,
+  { log, now }: ServiceRuntime,
+  database: Database,
+  publisher: TokenPublisher,
+) {
+  const { schema, sweepGraceMs: graceMs } = config;
+  const store = new MessageStore({ ...config, database, graceMs });
+  const queues = new OrderedQueues(database, schema, graceMs);
+  const flows = new FlowControls(database, schema, store, graceMs);
+  const sender = new TokenSender(publisher);
+  const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
+  return {
+    database,
+    publisher,
+    store,
+    queues,
+    flows,
+    sender,
+    turns: new Turns({ queues, flows, sender, log }),
+    events: new EventLog(database, schema, config.logRetention * 1_000),
+    keys: new SigningKeys(database, schema, { current, next }),
+    usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now),
+    groups: new UrlGroups(database, schema, config),
+    index: new MessageIndex(database, schema),
+    deadLetters: new DeadLetterStore(database, schema),
+    schedules: new Schedules(database, schema, config.maxSchedules),
+  };
+}
+
+function depsOf(
+  config: QueueConfig,
+  { log, lifecycle, now }: ServiceRuntime,
+  guard: AddressGuard,
+  parts: ReturnType<typeof openParts>,
+  metrics: QueueMetrics,
+): QueueDeps {
+  const abandoned = new Abandoned({
+    cancel: (ids) => parts.store.refuse(ids),
+    forMs: config.sweepGraceMs * 0.8,
+    log,
+  });
+  lifecycle.onStop('queue refused messages', () => abandoned.stop());
+  const onAccepted = (count: number) => metrics.accepted(count);
+  const { deduplicationMs } = config;
+  return { ...parts, config, guard, now, log, accept: { ...parts, abandoned, onAccepted, deduplicationMs } };
 }
 
 function openStoreDatabase(config: QueueConfig, { log, lifecycle }: ServiceRuntime): Database {
@@ -107,73 +160,6 @@ function openPublishing(
   });
   const publisher = new TokenPublisher(link, topology.names, (reason) => link.restart(reason));
   return { link, publisher };
-}
-
-interface DeliveryParts {
-  readonly config: QueueConfig;
-  readonly runtime: ServiceRuntime;
-  readonly topology: Topology;
-  readonly declare: Declare;
-  readonly store: MessageStore;
-  readonly database: Database;
-  readonly outbound: Outbound;
-  readonly publisher: TokenPublisher;
-}
-
-function openDelivery(parts: DeliveryParts): void {
-  const { config, runtime, topology, declare, store, database, outbound, publisher } = parts;
-  const { log, lifecycle, now } = runtime;
-  const tools = {
-    outbound,
-    sign: signer(config.currentSigningKey as string, now),
-    timeoutMs: config.timeout * 1_000,
-    maxResponseBytes: config.maxMessageSize,
-  };
-  const leases = new LeaseKeeper((held) => store.renew(held), config.leaseMs, log);
-  lifecycle.onStop('queue leases', () => leases.stop());
-  const worker = new Worker({
-    store,
-    publisher,
-    leases,
-    places: new DestinationPlaces({
-      most: config.destinationConcurrency,
-      // these must leave most of the other places to the others
-      mostWaiting: Math.floor(config.concurrency / 8),
-      now: () => performance.now(),
-    }),
-    deliver: (message, signal) => attemptDelivery(message, signal, tools),
-    now,
-    log,
-  });
-  const dispatcher = new Dispatcher({
-    names: topology.names,
-    concurrency: config.concurrency,
-    process: (token, signal) => worker.process(token, signal),
-    mend: (reason) => link.restart(reason),
-    checkStore: () => database.check(),
-    log,
-  });
-  const link: BrokerLink = new BrokerLink({
-    url: config.rabbitmqUrl as string,
-    name: 'consuming',
-    log,
-    lifecycle,
-    onUp: async (channel) => {
-      await declare(channel);
-      await dispatcher.attach(channel);
-    },
-    onDown: () => dispatcher.detach(),
-  });
-  const sweeper = new Sweeper({
-    store,
-    publisher,
-    backlog: async () => (await link.channel?.checkQueue(topology.names.work))?.messageCount,
-    intervalMs: config.sweepIntervalMs,
-    ages: { deliveredMs: config.keepDeliveredMs, deadMs: config.retention * 1_000 },
-    log,
-  });
-  lifecycle.onStop('queue sweeper', () => sweeper.stop());
-  lifecycle.onStop('queue deliveries', () => dispatcher.stop(config.stopGraceMs), config.stopGraceMs + 5_000);
 }
 
 /** Two connections that create the same queues at the same moment only hinder each other. */

@@ -18,6 +18,13 @@ const quotaSettings = {
     .max(64 * 1024 * 1024)
     .default(1_048_576)
     .describe("Largest body of a message in bytes; a destination's response is cut to it for callbacks."),
+  maxTopics: z.int().min(0).max(100_000).default(20).describe('Most URL groups.'),
+  maxEndpointsPerTopic: z.int().min(1).max(10_000).default(100).describe('Most endpoints of one URL group.'),
+  maxSchedules: z.int().min(0).max(100_000).default(100).describe('Most schedules.'),
+  maxRequestsPerDay: z
+    .int()
+    .default(0)
+    .describe('Most messages a UTC day, over all gateways; 0 or less is no limit.'),
   maxRetries: z.int().min(0).max(1_000).default(5).describe('Most retries that a message may ask for.'),
   maxDelay: z
     .int()
@@ -62,6 +69,10 @@ export const queueConfigSchema = z.strictObject({
     .describe('Begins the names of all exchanges and queues in RabbitMQ.'),
   poolSize: z.int().min(2).max(100).default(10).describe('Most connections to Postgres.'),
   token: secret('PORTICO_QUEUE_TOKEN').nullable().default(null).describe('Bearer token of the senders.'),
+  readOnlyToken: secret('PORTICO_QUEUE_READONLY_TOKEN')
+    .nullable()
+    .default(null)
+    .describe('Bearer token that may look at everything and change nothing.'),
   currentSigningKey: secret('PORTICO_QUEUE_CURRENT_SIGNING_KEY')
     .nullable()
     .default(null)
@@ -95,30 +106,21 @@ export const queueConfigSchema = z.strictObject({
   ),
   sweepIntervalMs: milliseconds(5_000, 100).describe('How often lost messages are looked for.'),
   sweepGraceMs: milliseconds(30_000, 1_000).describe('How long after its time a message counts as lost.'),
-  keepDeliveredMs: milliseconds(600_000, 60_000).describe('How long delivered messages are remembered.'),
+  logRetention: z
+    .int()
+    .min(60)
+    .max(MAX_DELAY_S)
+    .default(86_400)
+    .describe('How long finished messages and the log of what happened to them are kept, in seconds.'),
+  deduplicationMs: milliseconds(600_000, 1_000).describe('How long a deduplication id holds.'),
+  maxBatchSize: z
+    .int()
+    .min(1)
+    .max(104_857_600)
+    .default(16_777_216)
+    .describe('Largest body of a batch in bytes.'),
   stopGraceMs: milliseconds(10_000, 0).describe('How long attempts may go on when the gateway stops.'),
   ...quotaSettings,
 });
 
 export type QueueConfig = z.output<typeof queueConfigSchema>;
-
-export const publishReply = z
-  .object({
-    messageId: z.string().describe('Begins with msg_.'),
-    url: z.string().describe('The destination, as it was sent.'),
-  })
-  .meta({ id: 'PublishReply' });
-
-export const quotaReply = z
-  .object({
-    maxTopics: z.int().describe('URL groups that may be created.'),
-    maxEndpointsPerTopic: z.int(),
-    maxMessageSize: z.int().describe('Bytes.'),
-    maxRetries: z.int(),
-    maxSchedules: z.int(),
-    maxRequestsPerDay: z.int().describe('0: no limit.'),
-    retention: z.int().describe('Seconds that dead letters are kept.'),
-    timeout: z.int().describe('Seconds for one delivery attempt.'),
-    maxDelay: z.int().describe('Seconds.'),
-  })
-  .meta({ id: 'Quota' });

@@ -1,37 +1,72 @@
 import { quoteIdentifier } from '../../lib/postgres.js';
+import { MESSAGE_COLUMNS, NEW_MESSAGE_RECORD } from './message-row.js';
 
 /** Milliseconds `parameter` from now. */
-const fromNow = (parameter: string) => `now() + ${parameter} * interval '1 millisecond'`;
+export const fromNow = (parameter: string) => `now() + ${parameter} * interval '1 millisecond'`;
 
 /** RabbitMQ's clock and Postgres' may run apart by this much, in ms, before a token counts as early. */
 const EARLY_MS = 50;
 
-/** The SQL of the queue, one function's worth a field. Times are Postgres' own, so gateways' clocks need not agree. */
+/** The table `name` of a schema, as it stands in SQL. */
+export const tableOf = (schema: string, name: string) => `${quoteIdentifier(schema)}.${name}`;
+
+/** Stores what `source` (records of new messages) holds. `grace`: ms, a parameter. Messages of ordered queues wait for their turn. */
+export function insertedMessages(schema: string, source: string, grace: string): string {
+  const isHeld = 'n.queue_name is not null and n.callback_of is null';
+  return `insert into ${tableOf(schema, 'messages')} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms,
+      not_before, created_at, callback, failure_callback, queue_name, flow_key, caller_ip, callback_of, details, held,
+      due_at, sweep_at)
+    select n.id, 'CREATED', n.prefix, n.url, n.method, n.headers, decode(n.body, 'base64'), n.max_retries, n.timeout_ms,
+      n.not_before, n.created_at, n.callback, n.failure_callback, n.queue_name, n.details -> 'flow' ->> 'key',
+      n.caller_ip, n.callback_of, n.details, case when ${isHeld} then 'order' end, ${fromNow('n.delay_ms')},
+      case when ${isHeld} then 'infinity' else ${fromNow(`(n.delay_ms + ${grace})`)} end
+    from ${source} n
+    returning id, due_at`;
+}
+
+/** The SQL of a message's life. Times are Postgres' own, so gateways' clocks need not agree. */
 export function queueStatements(schema: string) {
-  const messages = `${quoteIdentifier(schema)}.messages`;
-  const deadLetters = `${quoteIdentifier(schema)}.dead_letters`;
+  const messages = tableOf(schema, 'messages');
+  const deadLetters = tableOf(schema, 'dead_letters');
+  const deduplication = tableOf(schema, 'deduplication');
+  const events = tableOf(schema, 'events');
   const held = 'id = $1 and claims = $2 and finished_at is null';
   const free = '(lease_until is null or lease_until < now())';
-  return {
-    /** $13 delay, $14 grace, both in ms */
-    insert: `insert into ${messages} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms, not_before,
-        created_at, callback, failure_callback, due_at, sweep_at)
-      values ($1, 'CREATED', $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
-        ${fromNow('$13::float8')}, ${fromNow('($13::float8 + $14::float8)')})`,
-
-    /** Those of the messages whose attempt is due and which nobody works on; takes them for $3 ms */
-    claim: `update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
+  const claimable = `finished_at is null and held is null and state <> 'FAILING' and ${free}
+    and due_at <= ${fromNow(String(EARLY_MS))}`;
+  const claim = (condition: string) => `with taken as (
+      update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
       from (
         select id from ${messages} join unnest($1::text[], $2::int[]) as token (id, attempt) using (id, attempt)
-        where finished_at is null and ${free} and due_at <= ${fromNow(String(EARLY_MS))}
+        where ${claimable} and ${condition}
         for update of messages skip locked
       ) due
       where m.id = due.id
-      returning m.id, prefix, url, method, headers, body, max_retries, timeout_ms, not_before, created_at, callback,
-        failure_callback, attempt, claims`,
+      returning ${MESSAGE_COLUMNS}
+    ), log as (insert into ${events} (message_id, state) select id, 'ACTIVE' from taken)
+    select * from taken`;
+  return {
+    /** $1 JSON array of new messages, $2 grace in ms */
+    insert: `with n as (select * from json_to_recordset($1::json) as r (${NEW_MESSAGE_RECORD})),
+      stored as (${insertedMessages(schema, 'n', '$2::float8')})
+      insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from stored`,
+
+    /** $1 key, $2 message id, $3 ms that the key holds. Answers whose key it is; a second user marks it as shared */
+    deduplicate: `insert into ${deduplication} as d (key, message_id, expires_at) values ($1, $2, ${fromNow('$3::float8')})
+      on conflict (key) do update set
+        message_id = case when d.expires_at < now() then excluded.message_id else d.message_id end,
+        shared = d.expires_at >= now(),
+        expires_at = case when d.expires_at < now() then excluded.expires_at else d.expires_at end
+      returning message_id`,
+
+    /** Those of the messages whose attempt is due and which nobody works on; takes them for $3 ms */
+    claim: claim('flow_key is null'),
+    /** The same for a message with a flow-control key, under the lock of which this runs */
+    claimUnderKey: claim('true'),
 
     /** Why it was not claimed; the wait is until its lease or due time, whichever is later */
-    standing: `select attempt, finished_at is not null as finished,
+    standing: `select attempt, finished_at is not null as finished, state = 'FAILING' as failing,
+        held is not null as held, flow_key, ${free} as free,
         greatest(0, extract(epoch from greatest(lease_until, due_at) - now()) * 1000)::float8 as wait_ms
       from ${messages} where id = $1`,
 
@@ -39,7 +74,7 @@ export function queueStatements(schema: string) {
     renew: `update ${messages} m set lease_until = ${fromNow('$3::float8')}
       from (
         select id from ${messages} join unnest($1::text[], $2::int[]) as held (id, claims) using (id, claims)
-        where state = 'ACTIVE' and lease_until is not null for update of messages skip locked
+        where state = 'ACTIVE' and lease_until is not null and finished_at is null for update of messages skip locked
       ) held
       where m.id = held.id`,
 
@@ -50,27 +85,19 @@ export function queueStatements(schema: string) {
         due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
       where ${held}`,
 
-    /** Rows are locked in one order, so two of these never wait for each other */
-    deliver: `update ${messages} m set state = 'DELIVERED', lease_until = null, finished_at = now()
-      from (
-        select id from ${messages} join unnest($1::text[], $2::int[]) as held (id, claims) using (id, claims)
-        where finished_at is null order by id for update of messages
-      ) held
-      where m.id = held.id returning m.id`,
+    ...outcomeStatements(schema),
 
-    /** $3 delay, $4 grace, both in ms */
-    retry: `update ${messages} set state = 'RETRY', attempt = attempt + 1, lease_until = null, sweeps = 0,
-        due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
-      where ${held}`,
-
-    fail: `update ${messages} set state = 'FAILED', lease_until = null, finished_at = now() where ${held}`,
-
-    bury: `insert into ${deadLetters} (id, message_id, error, response_status, response_headers, response_body)
-      values ($1, $2, $3, $4, $5, $6)`,
-
-    /** Only while nobody began to deliver */
-    cancel: `update ${messages} set state = 'CANCELED', finished_at = now()
-      where id = any($1::text[]) and claims = 0 and finished_at is null returning id`,
+    /** Refuses messages to their sender: all of them or, when one is being delivered or somebody else relies on it, none */
+    refuse: `with locked as (select id, claims, finished_at from ${messages} where id = any($1::text[]) order by id for update),
+      mine as (
+        delete from ${deduplication} where message_id = any($1::text[]) and not shared
+          and not exists (select from locked where claims > 0)
+      )
+      update ${messages} m set state = 'CANCELED', finished_at = now(), held = null from locked
+      where m.id = locked.id and locked.finished_at is null
+        and not exists (select from locked where claims > 0)
+        and not exists (select from ${deduplication} where message_id = any($1::text[]) and shared)
+      returning m.id, m.queue_name`,
 
     sweepLock: `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,
 
@@ -81,14 +108,90 @@ export function queueStatements(schema: string) {
         select id from ${messages} where finished_at is null and sweep_at < now() and ${free}
         order by sweep_at limit $2 for update skip locked
       ) lost
-      where m.id = lost.id returning m.id, m.attempt`,
+      where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,
 
-    /** $1 ms for delivered and cancelled ones, $2 ms for dead ones, at most $3 */
+    /** $1 ms, at most $2; a message whose dead letter is kept stays */
     purge: `delete from ${messages} where id in (
-        select id from ${messages}
-        where finished_at < now() - least($1::float8, $2::float8) * interval '1 millisecond'
-          and finished_at < now() - (case state when 'FAILED' then $2::float8 else $1::float8 end) * interval '1 millisecond'
-        limit $3
+        select id from ${messages} m
+        where finished_at < ${fromNow('-$1::float8')}
+          and not exists (select from ${deadLetters} where message_id = m.id)
+        order by finished_at limit $2
+      )`,
+    purgeDeadLetters: `delete from ${deadLetters} where id in (
+        select id from ${deadLetters} where created_at < ${fromNow('-$1::float8')} order by created_at limit $2
+      )`,
+    purgeDeduplication: `delete from ${deduplication} where key in (
+        select key from ${deduplication} where expires_at < now() order by expires_at limit $1
       )`,
   } as const;
+}
+
+/** How attempts end, many in one statement. */
+function outcomeStatements(schema: string) {
+  const messages = tableOf(schema, 'messages');
+  const events = tableOf(schema, 'events');
+  const record = `id text, claims int, state text, delay_ms float8, error text, status int, headers json, body text`;
+  return {
+    /**
+     * $1 JSON array of outcomes, $2 JSON array of callback messages with the id of their `source`, $3 grace in ms. Only
+     * the newest claim of an unfinished message may write; rows are locked in one order, so two of these never wait for
+     * each other.
+     */
+    conclude: `with o as (select * from json_to_recordset($1::json) as r (${record})),
+      mine as (
+        select m.id from ${messages} m join o on o.id = m.id and o.claims = m.claims
+        where m.finished_at is null and m.state <> 'FAILING' order by m.id for update of m
+      ), done as (
+        update ${messages} m set state = o.state, lease_until = null,
+          finished_at = case when o.state = 'DELIVERED' then now() end,
+          attempt = case when o.state = 'RETRY' then m.attempt + 1 else m.attempt end,
+          sweeps = 0,
+          due_at = case when o.state = 'RETRY' then ${fromNow('o.delay_ms')} else m.due_at end,
+          sweep_at = case when o.state = 'DELIVERED' then m.sweep_at else ${fromNow('(coalesce(o.delay_ms, 0) + $3::float8)')} end,
+          failure_error = case when o.state = 'FAILING' then o.error end,
+          failure_status = case when o.state = 'FAILING' then o.status end,
+          failure_headers = case when o.state = 'FAILING' then o.headers end,
+          failure_body = case when o.state = 'FAILING' then decode(o.body, 'base64') end
+        from o join mine using (id) where m.id = o.id
+        returning m.id, o.state, m.due_at, o.error, o.status, o.headers, o.body, m.flow_key
+      ), idle as (
+        delete from ${tableOf(schema, 'flow_running')} where message_id in (select id from done where flow_key is not null)
+      ), errors as (
+        insert into ${events} (message_id, state, error, response_status, response_headers, response_body, at)
+        select id, 'ERROR', error, status, headers, decode(body, 'base64'), now() from done where state <> 'DELIVERED'
+      ), log as (
+        insert into ${events} (message_id, state, next_at, at)
+        select id, state, case when state = 'RETRY' then due_at end, now() + interval '1 microsecond'
+        from done where state <> 'FAILING'
+      ), n as (
+        select r.* from json_to_recordset($2::json) as r (${NEW_MESSAGE_RECORD}) join done on done.id = r.source
+      ), called as (${insertedMessages(schema, 'n', '$3::float8')}
+      ), created as (
+        insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from called
+      )
+      select id from done`,
+
+    /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms. Nothing when the entry exists */
+    bury: `with dead as (
+        update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null
+        where id = $1 and state = 'FAILING' and finished_at is null
+        returning id, failure_error, failure_status, failure_headers, failure_body
+      ), entry as (
+        insert into ${tableOf(schema, 'dead_letters')}
+          (id, message_id, error, response_status, response_headers, response_body)
+        select $2, id, failure_error, failure_status, failure_headers, failure_body from dead
+      ), log as (
+        insert into ${events} (message_id, state) select id, 'FAILED' from dead
+      ), n as (
+        select r.* from json_to_recordset($3::json) as r (${NEW_MESSAGE_RECORD}) where exists (select from dead)
+      ), called as (${insertedMessages(schema, 'n', '$4::float8')}
+      ), created as (
+        insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from called
+      )
+      select id from dead`,
+
+    /** The message whose dead letter is to be written, with the last response */
+    dying: `select ${MESSAGE_COLUMNS}, m.failure_error, m.failure_status, m.failure_headers, m.failure_body
+      from ${messages} m where id = $1 and state = 'FAILING' and finished_at is null`,
+  };
 }

@@ -1,36 +1,28 @@
 import type { Database, Queryable } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
-import type { AttemptResult, Decision } from './decide.js';
+import type { Claim } from './claim.js';
+import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.js';
+import type { AttemptResult } from './decide.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
-import { insertValues, type MessageRow, messageOf } from './message-row.js';
+import { type MessageRow, messageOf, newMessageRecord } from './message-row.js';
 import { queueStatements } from './statements.js';
 
-/** What became of a claim. */
-export type Claim =
-  | { readonly kind: 'claimed'; readonly message: ClaimedMessage }
-  /** Another attempt of the message is due instead, after `waitMs`. */
-  | { readonly kind: 'stale'; readonly attempt: number; readonly waitMs: number }
-  /** The attempt is not due yet, or somebody works on it: worth asking again after `waitMs`. */
-  | { readonly kind: 'busy'; readonly waitMs: number }
-  /** Finished, cancelled or unknown. */
-  | { readonly kind: 'over' };
-
-/** An attempt's outcome with all that is written together with it. */
-export interface Conclusion {
-  readonly message: ClaimedMessage;
-  readonly result: AttemptResult;
-  readonly decision: Decision;
-  /** Given when the message is dead. */
-  readonly dlqId: string | undefined;
-  readonly callbacks: readonly NewMessage[];
+interface Standing {
+  attempt: number;
+  finished: boolean;
+  failing: boolean;
+  held: boolean;
+  free: boolean;
+  flow_key: string | null;
+  wait_ms: number;
 }
 
 /** Two runs at once keep Postgres busy while Node decodes. */
 const PARALLEL_BATCHES = 2;
 const MAX_BATCH = 200;
-/** Claimed messages come with their bodies: no statement brings more than about so many bytes. */
-const CLAIM_BYTES = 16 * 1024 * 1024;
+/** No statement brings or takes more than about so many bytes of bodies. */
+const BATCH_BYTES = 16 * 1024 * 1024;
 
 export interface StoreOptions {
   readonly database: Database;
@@ -47,40 +39,62 @@ export interface StoreOptions {
 export class MessageStore {
   private readonly sql: ReturnType<typeof queueStatements>;
   private readonly database: Database;
+  private readonly inserts: Batcher<NewMessage, undefined>;
   private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
-  private readonly deliveries: Batcher<ClaimedMessage, boolean>;
+  private readonly conclusions: Batcher<Conclusion, boolean>;
 
   constructor(private readonly options: StoreOptions) {
     this.sql = queueStatements(options.schema);
     this.database = options.database;
+    const byBytes = { size: MAX_BATCH, parallel: PARALLEL_BATCHES, weight: BATCH_BYTES };
+    this.inserts = new Batcher({
+      ...byBytes,
+      run: async (messages) => {
+        await this.insertWith(this.database, messages);
+        return messages.map(() => undefined);
+      },
+      weigh: ({ body }) => body.length,
+    });
     this.claims = new Batcher({
       run: (tokens) => this.claimAll(tokens),
-      size: Math.max(1, Math.min(MAX_BATCH, Math.floor(CLAIM_BYTES / options.maxMessageSize))),
+      size: Math.max(1, Math.min(MAX_BATCH, Math.floor(BATCH_BYTES / options.maxMessageSize))),
       parallel: PARALLEL_BATCHES,
     });
-    this.deliveries = new Batcher({
-      run: (messages) => this.deliverAll(this.database, messages),
-      size: MAX_BATCH,
-      parallel: PARALLEL_BATCHES,
+    this.conclusions = new Batcher({
+      ...byBytes,
+      run: (conclusions) => this.concludeAll(conclusions),
+      weigh: ({ result, callbacks }) =>
+        callbacks.reduce((sum, { body }) => sum + body.length, responseOf(result).body.length),
     });
   }
 
+  /** Stores a message that needs no lock: no key, no turn to wait for. */
   async insert(message: NewMessage): Promise<void> {
-    await this.insertWith(this.database, message);
+    await this.inserts.add(message);
+  }
+
+  /** Stores messages on a connection of the caller's, who has the locks that they need. */
+  async insertWith(connection: Queryable, messages: readonly NewMessage[]): Promise<void> {
+    const records = messages.map((message) => newMessageRecord(message));
+    await this.run(connection, 'insert', [JSON.stringify(records), this.options.graceMs]);
+  }
+
+  /** @returns whose the key is: the given message's, or that of an earlier one */
+  async deduplicate(connection: Queryable, key: string, id: string, windowMs: number): Promise<string> {
+    const result = await this.run<{ message_id: string }>(connection, 'deduplicate', [key, id, windowMs]);
+    return result.rows[0]?.message_id ?? id;
   }
 
   async claim(token: Token): Promise<Claim> {
     const message = await this.claims.add(token);
-    if (message !== undefined) return { kind: 'claimed', message };
-    const standing = await this.run<{ attempt: number; finished: boolean; wait_ms: number }>(
-      this.database,
-      'standing',
-      [token.id],
-    );
-    const [now] = standing.rows;
-    if (now === undefined || now.finished) return { kind: 'over' };
-    if (now.attempt !== token.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
-    return { kind: 'busy', waitMs: now.wait_ms };
+    return message === undefined ? this.standing(token) : { kind: 'claimed', message };
+  }
+
+  /** Claims a message with a flow-control key, whose lock the caller holds. */
+  async claimUnderKey(connection: Queryable, token: Token): Promise<ClaimedMessage | undefined> {
+    const values = [[token.id], [token.attempt], this.options.leaseMs];
+    const [row] = (await this.run<MessageRow>(connection, 'claimUnderKey', values)).rows;
+    return row === undefined ? undefined : messageOf(row);
   }
 
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
@@ -101,42 +115,70 @@ export class MessageStore {
 
   /**
    * Writes an outcome, all of it or nothing.
-   * @returns false when somebody else has claimed the message meanwhile: then nothing was written
+   * @returns false when somebody else has claimed the message meanwhile, or it was cancelled: then nothing was written
    */
-  async conclude(conclusion: Conclusion): Promise<boolean> {
-    const { decision, callbacks } = conclusion;
-    if (callbacks.length === 0 && decision.kind === 'delivered')
-      return this.deliveries.add(conclusion.message);
-    if (callbacks.length === 0 && decision.kind === 'retry')
-      return this.writeState(this.database, conclusion);
-    return this.database.transaction(async (connection) => {
-      if (!(await this.writeState(connection, conclusion))) return false;
-      if (conclusion.dlqId !== undefined) await this.bury(connection, conclusion, conclusion.dlqId);
-      for (const callback of callbacks) await this.insertWith(connection, callback);
-      return true;
-    });
+  conclude(conclusion: Conclusion): Promise<boolean> {
+    return this.conclusions.add(conclusion);
   }
 
-  /** Cancels messages whose delivery has not begun. @returns the ids of those that were cancelled */
-  async cancel(ids: readonly string[]): Promise<string[]> {
-    return (await this.run<{ id: string }>(this.database, 'cancel', [ids])).rows.map(({ id }) => id);
+  async dying(id: string): Promise<DyingMessage | undefined> {
+    type Row = MessageRow & {
+      failure_error: string | null;
+      failure_status: number;
+      failure_headers: Record<string, string[]>;
+      failure_body: Buffer;
+    };
+    const [row] = (await this.run<Row>(this.database, 'dying', [id])).rows;
+    if (row === undefined) return undefined;
+    const {
+      failure_error: reason,
+      failure_status: status,
+      failure_headers: headers,
+      failure_body: body,
+    } = row;
+    const result: AttemptResult =
+      reason === null ? { kind: 'response', status, headers, body } : { kind: 'failure', reason };
+    return { message: messageOf(row), result };
+  }
+
+  /** Writes a dead letter and its failure callback. @returns false when that was done before */
+  async bury(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
+    const records = JSON.stringify(callbacks.map((callback) => newMessageRecord(callback)));
+    return (await this.run(this.database, 'bury', [id, dlqId, records, this.options.graceMs])).rowCount > 0;
+  }
+
+  /** @returns the messages, all of them, or none when they can no longer be refused */
+  async refuse(ids: readonly string[]): Promise<{ id: string; queue_name: string | null }[]> {
+    return (await this.run<{ id: string; queue_name: string | null }>(this.database, 'refuse', [ids])).rows;
   }
 
   /** Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps. */
-  async sweep(limit: number): Promise<Token[]> {
+  async sweep(limit: number): Promise<(Token & { readonly failing: boolean })[]> {
+    const { schema, graceMs } = this.options;
     return this.database.transaction(async (connection) => {
       const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [
-        `portico sweep ${this.options.schema}`,
+        `portico queue sweep ${schema}`,
       ]);
       if (lock.rows[0]?.taken !== true) return [];
-      const lost = await this.run<Token>(connection, 'sweep', [this.options.graceMs, limit]);
-      return lost.rows.map(({ id, attempt }) => ({ id, attempt }));
+      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [graceMs, limit])).rows;
     });
   }
 
-  /** Removes messages that ended long enough ago. @returns how many */
-  async purge(ages: { deliveredMs: number; deadMs: number }, limit: number): Promise<number> {
-    return (await this.run(this.database, 'purge', [ages.deliveredMs, ages.deadMs, limit])).rowCount;
+  /** Removes what has been kept long enough. @returns the number of removed rows of the kind that had most */
+  async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
+    const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
+    const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
+    const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
+    return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
+  }
+
+  private async standing(token: Token): Promise<Claim> {
+    const [now] = (await this.run<Standing>(this.database, 'standing', [token.id])).rows;
+    if (now === undefined || now.finished || now.held) return { kind: 'over' };
+    if (now.failing) return { kind: 'dying' };
+    if (now.attempt !== token.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
+    if (now.flow_key !== null && now.free && now.wait_ms === 0) return { kind: 'keyed', key: now.flow_key };
+    return { kind: 'busy', waitMs: now.wait_ms };
   }
 
   private async claimAll(tokens: readonly Token[]): Promise<(ClaimedMessage | undefined)[]> {
@@ -153,32 +195,18 @@ export class MessageStore {
     });
   }
 
-  private async deliverAll(connection: Queryable, messages: readonly ClaimedMessage[]): Promise<boolean[]> {
-    const ids = messages.map(({ id }) => id);
-    const claims = messages.map((message) => message.claims);
-    const written = await this.run<{ id: string }>(connection, 'deliver', [ids, claims]);
-    const delivered = new Set(written.rows.map(({ id }) => id));
-    return ids.map((id) => delivered.has(id));
-  }
-
-  private async writeState(connection: Queryable, { message, decision }: Conclusion): Promise<boolean> {
-    if (decision.kind === 'delivered') return (await this.deliverAll(connection, [message]))[0] === true;
-    const { id, claims } = message;
-    const written =
-      decision.kind === 'retry'
-        ? await this.run(connection, 'retry', [id, claims, decision.delayMs, this.options.graceMs])
-        : await this.run(connection, 'fail', [id, claims]);
-    return written.rowCount > 0;
-  }
-
-  private async bury(connection: Queryable, { message, result }: Conclusion, dlqId: string): Promise<void> {
-    const { status, headers, body } = responseOf(result);
-    const error = result.kind === 'failure' ? result.reason : null;
-    await this.run(connection, 'bury', [dlqId, message.id, error, status, JSON.stringify(headers), body]);
-  }
-
-  private insertWith(connection: Queryable, message: NewMessage) {
-    return this.run(connection, 'insert', [...insertValues(message), this.options.graceMs]);
+  private async concludeAll(conclusions: readonly Conclusion[]): Promise<boolean[]> {
+    const callbacks = conclusions.flatMap(({ message, callbacks }) =>
+      callbacks.map((callback) => newMessageRecord(callback, message.id)),
+    );
+    const values = [
+      JSON.stringify(conclusions.map(outcomeRecord)),
+      JSON.stringify(callbacks),
+      this.options.graceMs,
+    ];
+    const written = await this.run<{ id: string }>(this.database, 'conclude', values);
+    const done = new Set(written.rows.map(({ id }) => id));
+    return conclusions.map(({ message }) => done.has(message.id));
   }
 
   private run<Row>(

@@ -7,7 +7,7 @@ export const DELAY_LEVELS = 25;
 export const MAX_DELAY_MS = (2 ** DELAY_LEVELS - 1) * DELAY_UNIT_MS;
 
 /** Part of every name: objects of another layout can then never be taken for this one's (RabbitMQ refuses to change them). */
-const LAYOUT = 'v1';
+const LAYOUT = 'v2';
 
 /** Last word of the routing key of a token that is due for delivery. */
 const WORK = 'work';
@@ -20,6 +20,8 @@ const MAX_UNROUTED = 10_000;
 
 export interface TopologyNames {
   readonly work: string;
+  /** The dead-letter exchange of the work queue, and the queue behind it. */
+  readonly dead: string;
   readonly unrouted: string;
   readonly delivery: string;
   readonly level: (level: number) => string;
@@ -63,6 +65,7 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     names,
     exchanges: [
       { name: names.unrouted, type: 'fanout' },
+      { name: names.dead, type: 'fanout', alternate: names.unrouted },
       // tokens that no queue takes would stall the dead-letter worker of the level above for good (32 of them do)
       ...[names.delivery, ...all.map(names.level)].map((name) => ({
         name,
@@ -80,6 +83,17 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
         arguments: {
           'x-queue-type': 'quorum',
           'x-delivery-limit': DELIVERY_LIMIT,
+          'x-dead-letter-exchange': names.dead,
+          // a rejected token stays until the dead-letter queue has confirmed it; this asks for reject-publish
+          'x-dead-letter-strategy': 'at-least-once',
+          'x-overflow': 'reject-publish',
+        },
+      },
+      {
+        name: names.dead,
+        arguments: {
+          'x-queue-type': 'quorum',
+          'x-delivery-limit': DELIVERY_LIMIT,
           'x-dead-letter-exchange': names.unrouted,
         },
       },
@@ -87,6 +101,7 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     ],
     bindings: [
       { kind: 'queue', destination: names.unrouted, source: names.unrouted, pattern: '#' },
+      { kind: 'queue', destination: names.dead, source: names.dead, pattern: '#' },
       { kind: 'queue', destination: names.work, source: names.delivery, pattern: `#.${WORK}` },
       ...all.flatMap((level) => levelBindings(names, level, levels)),
     ],
@@ -97,6 +112,7 @@ function topologyNames(prefix: string): TopologyNames {
   const name = (part: string) => `${prefix}-${LAYOUT}-${part}`;
   return {
     work: name('work'),
+    dead: name('dead'),
     unrouted: name('unrouted'),
     delivery: name('delivery'),
     level: (level) => name(`level-${String(level).padStart(2, '0')}`),

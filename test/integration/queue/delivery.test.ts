@@ -296,12 +296,7 @@ describe('refusals', () => {
       400,
       /10\.0\.0\.1 is not a public address/,
     ],
-    [
-      'https://example.com/',
-      { 'upstash-deduplication-id': 'a' },
-      400,
-      /upstash-deduplication-id: is not supported/,
-    ],
+    ['https://example.com/', { 'upstash-dedup-id': 'a' }, 400, /upstash-dedup-id: is not supported/],
     ['https://example.com/?upstash-retries=9', {}, 400, /limit of 5/],
     ['https://example.com/', { 'upstash-delay': '31d' }, 400, /limit of 2592000 s/],
   ])('%s %p: %i', async (destination, headers, status, reason) => {
@@ -361,11 +356,11 @@ it('tells its limits', async () => {
   ] as const) {
     const reply = await fetch(`${gateway.url}/queue${path}`, { headers: { authorization } });
     expect(await reply.json()).toEqual({
-      maxTopics: 0,
-      maxEndpointsPerTopic: 0,
+      maxTopics: 20,
+      maxEndpointsPerTopic: 100,
       maxMessageSize: 65_536,
       maxRetries: 5,
-      maxSchedules: 0,
+      maxSchedules: 100,
       maxRequestsPerDay: 0,
       retention: 604_800,
       timeout: 300,

@@ -113,12 +113,17 @@ it('removes delivered messages after a while, and dead ones with their letters a
   const dead = await publish(gateway, `${receiver.url}/dead`, { 'upstash-retries': '0' });
   await reaches(dead.body.messageId, 'FAILED');
   const ids = [delivered.body.messageId, dead.body.messageId];
-  const age = (interval: string) =>
-    namespace.query('update $schema.messages set finished_at = now() - $2::interval where id = any($1)', [
-      ids,
-      interval,
-    ]);
-  await age('1 hour');
+  const age = async (interval: string) => {
+    await namespace.query(
+      'update $schema.messages set finished_at = now() - $2::interval where id = any($1)',
+      [ids, interval],
+    );
+    await namespace.query(
+      'update $schema.dead_letters set created_at = now() - $2::interval where message_id = any($1)',
+      [ids, interval],
+    );
+  };
+  await age('25 hours');
   await eventually(async () => expect(await rowOf(delivered.body.messageId)).toBeUndefined());
   expect(await rowOf(dead.body.messageId)).toMatchObject({ state: 'FAILED' });
   await age('8 days');

@@ -1,4 +1,8 @@
-import { callbackBody, callbackMessages } from '../../../src/services/queue/callbacks.js';
+import {
+  callbackBody,
+  callbackMessages,
+  failureCallbackMessages,
+} from '../../../src/services/queue/callbacks.js';
 import type { AttemptResult } from '../../../src/services/queue/decide.js';
 import type { CallbackTarget, ClaimedMessage } from '../../../src/services/queue/message.js';
 
@@ -26,6 +30,11 @@ const message: ClaimedMessage = {
   failureCallback: { ...target, url: 'https://example.com/failed' },
   attempt: 2,
   claims: 3,
+  dueAt: NOW,
+  queueName: null,
+  callerIp: '192.0.2.1',
+  callbackOf: null,
+  details: { topicName: 'group', endpointName: 'first', scheduleId: 'scd_1', labels: ['a'], retryDelay: '1' },
 };
 const response: AttemptResult = {
   kind: 'response',
@@ -43,6 +52,10 @@ it("has the contract's fields, spelling included", () => {
     maxRetries: 3,
     sourceMessasgeId: 'msg_1',
     sourceMessageId: 'msg_1',
+    topicName: 'group',
+    endpointName: 'first',
+    scheduleId: 'scd_1',
+    callerIP: '192.0.2.1',
     url: 'https://example.com/in?x',
     method: 'PATCH',
     sourceHeader: { 'Content-Type': ['text/plain'], 'My-Header': ['v'] },
@@ -59,34 +72,43 @@ it('tells a failure without response as status 0 with the reason as body', () =>
 });
 
 it('makes a message of its own for the callback after every attempt', () => {
-  for (const decision of [{ kind: 'delivered' }, { kind: 'retry', delayMs: 5 }] as const) {
-    const [callback, ...more] = callbackMessages(message, response, decision, undefined, NOW);
-    expect(more).toEqual([]);
-    expect(callback).toMatchObject({
-      url: target.url,
-      method: 'PUT',
-      prefix: 'Service',
-      headers: target.headers,
-      maxRetries: 1,
-      timeoutMs: 2_000,
-      delayMs: 500,
-      notBefore: NOW + 500,
-      createdAt: NOW,
-      callback: null,
-      failureCallback: null,
-    });
-    expect(callback?.id).toMatch(/^msg_/);
-    expect(callback?.id).not.toBe(message.id);
-    expect(JSON.parse(String(callback?.body))).not.toHaveProperty('dlqId');
-  }
+  const [callback, ...more] = callbackMessages(message, response, NOW);
+  expect(more).toEqual([]);
+  expect(callback).toMatchObject({
+    url: target.url,
+    method: 'PUT',
+    prefix: 'Service',
+    headers: target.headers,
+    maxRetries: 1,
+    timeoutMs: 2_000,
+    delayMs: 500,
+    notBefore: NOW + 500,
+    createdAt: NOW,
+    callback: null,
+    failureCallback: null,
+    queueName: null,
+    callbackOf: null,
+    // found under the same labels, but not retried by the same expression
+    details: { topicName: 'group', endpointName: 'first', scheduleId: 'scd_1', labels: ['a'] },
+  });
+  expect(callback?.id).toMatch(/^msg_/);
+  expect(callback?.id).not.toBe(message.id);
+  expect(JSON.parse(String(callback?.body))).not.toHaveProperty('dlqId');
 });
 
-it('adds the failure callback, with the id of the dead letter, once the message is dead', () => {
-  const messages = callbackMessages(message, response, { kind: 'dead' }, '1-2', NOW);
-  expect(messages.map(({ url }) => url)).toEqual([target.url, 'https://example.com/failed']);
-  expect(messages.map(({ body }) => JSON.parse(String(body)).dlqId)).toEqual([undefined, '1-2']);
-  const only = callbackMessages({ ...message, callback: null }, response, { kind: 'dead' }, '1-2', NOW);
-  expect(only).toHaveLength(1);
+it('keeps the place of its message in an ordered queue', () => {
+  const [callback] = callbackMessages({ ...message, queueName: 'q' }, response, NOW);
+  expect(callback).toMatchObject({ queueName: 'q', callbackOf: 'msg_1' });
+});
+
+it('has the id of the dead letter in the failure callback', () => {
+  const messages = failureCallbackMessages(message, response, '1-2', NOW);
+  expect(messages.map(({ url }) => url)).toEqual(['https://example.com/failed']);
+  expect(messages.map(({ body }) => JSON.parse(String(body)).dlqId)).toEqual(['1-2']);
+});
+
+it('makes none where none was asked for', () => {
   const silent = { ...message, callback: null, failureCallback: null };
-  expect(callbackMessages(silent, response, { kind: 'dead' }, '1-2', NOW)).toEqual([]);
+  expect(callbackMessages(silent, response, NOW)).toEqual([]);
+  expect(failureCallbackMessages(silent, response, '1-2', NOW)).toEqual([]);
 });

@@ -23,6 +23,11 @@ it('has defaults for everything', () => {
     timeoutMs: null,
     callback: null,
     failureCallback: null,
+    retryDelay: undefined,
+    labels: [],
+    flow: undefined,
+    redact: undefined,
+    deduplication: undefined,
     prefix: undefined,
   });
 });
@@ -147,13 +152,14 @@ it.each([
   ['upstash-failure-callback', 'http://169.254.169.254/latest', /169\.254\.169\.254 is not a public address/],
   ['upstash-callback-retries', '1', /needs a callback URL/],
   ['upstash-failure-callback-forward-x', '1', /needs a failure-callback URL/],
-  ['upstash-retry-delay', '1000', /upstash-retry-delay: is not supported/],
-  ['upstash-deduplication-id', 'x', /not supported/],
-  ['upstash-content-based-deduplication', 'true', /not supported/],
-  ['upstash-flow-control-key', 'x', /not supported/],
-  ['upstash-queue-name', 'x', /not supported/],
-  ['upstash-cron', '* * * * *', /not supported/],
-  ['upstash-redact-fields', 'body', /not supported/],
+  ['upstash-retry-delay', 'eval(1)', /"eval"/],
+  ['upstash-callback-retry-delay', '1', /needs a callback URL/],
+  ['upstash-deduplication-id', '', /1 to 1024 characters/],
+  ['upstash-content-based-deduplication', 'yes', /true or false/],
+  ['upstash-flow-control-key', 'x', /needs a flow-control value/],
+  ['upstash-flow-control-value', 'rate=1', /needs a flow-control key/],
+  ['upstash-redact-fields', 'url', /expected body, header/],
+  ['upstash-label', ' , ', /1 to 50 labels/],
   ['upstash-callback-cron', 'x', /not supported/],
   ['service-dealy', '1s', /service-dealy: is not supported/],
 ])('refuses %s: %s, naming the header', (name, value, reason) => {
@@ -161,7 +167,40 @@ it.each([
   expect(() => read({}, { [name]: value })).toThrow(reason);
 });
 
+it('reads labels, flow control, redaction, deduplication and the pause between retries', () => {
+  expect(
+    read({
+      'upstash-label': 'a, b,a',
+      'upstash-flow-control-key': 'key/1',
+      'upstash-flow-control-value': 'parallelism=5, rate=10,period=1m',
+      'upstash-redact-fields': 'body, header[Authorization]',
+      'upstash-deduplication-id': 'x y',
+      'upstash-retry-delay': 'pow(2, retried) * 1000',
+    }),
+  ).toMatchObject({
+    labels: ['a', 'b'],
+    flow: { key: 'key/1', parallelism: 5, rate: 10, period: 60 },
+    redact: { body: true, headers: ['authorization'] },
+    deduplication: { id: 'x y' },
+    retryDelay: 'pow(2, retried) * 1000',
+  });
+  expect(read({ 'upstash-content-based-deduplication': 'True' }).deduplication).toBe('content');
+});
+
+it.each([
+  ['parallelism=0', /parallelism: expected a whole number/],
+  ['rate=x', /rate: expected a whole number/],
+  ['rate=1, period=8d', /period: expected a duration/],
+  ['period=1m', /neither parallelism nor rate/],
+  ['burst=3', /expected parallelism=N/],
+])('refuses the flow-control value %s', (value, reason) => {
+  expect(() => read({ 'upstash-flow-control-key': 'k', 'upstash-flow-control-value': value })).toThrow(
+    reason,
+  );
+});
+
 it('refuses a header that would break out of its line', () => {
   expect(() => read({}, { 'upstash-forward-x': 'a\r\nEvil: 1' })).toThrow(/cannot stand in a header/);
+  expect(() => read({}, { 'upstash-label': 'a\0' })).toThrow(/cannot stand in a header/);
   expect(() => read({}, { 'upstash-forward-bad name': 'a' })).toThrow(/cannot stand in a header/);
 });

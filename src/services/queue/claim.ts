@@ -1,0 +1,15 @@
+import type { ClaimedMessage } from './message.js';
+
+/** What became of a claim. */
+export type Claim =
+  | { readonly kind: 'claimed'; readonly message: ClaimedMessage }
+  /** Another attempt of the message is due instead, after `waitMs`. */
+  | { readonly kind: 'stale'; readonly attempt: number; readonly waitMs: number }
+  /** The attempt is not due yet, or somebody works on it: worth asking again after `waitMs`. */
+  | { readonly kind: 'busy'; readonly waitMs: number }
+  /** It may be claimed only under the lock of its flow-control key. */
+  | { readonly kind: 'keyed'; readonly key: string }
+  /** Its retries are used up, and its dead letter is still to be written. */
+  | { readonly kind: 'dying' }
+  /** Finished, cancelled, unknown, or held until a token is made for it. */
+  | { readonly kind: 'over' };

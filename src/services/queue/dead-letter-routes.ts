@@ -1,0 +1,192 @@
+import { z } from 'zod';
+import { HttpError } from '../../http/errors.js';
+import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
+import { resendDeadLetters } from './dead-letter-resend.js';
+import type { DeadLetter, DeadLetterCursor } from './dead-letter-store.js';
+import { type Conditions, type FilterOptions, filterKeys, readFilters } from './filters.js';
+import { idsOf, refuseEmptyId } from './message-routes.js';
+import { bodyView, messageView, present } from './message-view.js';
+import { Query } from './query.js';
+import type { QueueDeps } from './queue-deps.js';
+import { deadLetterReply, deadLettersReply, deletedReply, resentReply } from './reply-schemas.js';
+
+const route = jsonRoute<QueueDeps>();
+
+const MAX_COUNT = 100;
+
+const FILTERS: FilterOptions = {
+  time: `(extract(epoch from d.created_at) * 1000)`,
+  fields: [
+    ...['messageId', 'url', 'topicName', 'scheduleId', 'queueName', 'callerIp', 'callerIP', 'label'],
+    'flowControlKey',
+  ],
+  others: { responseStatus: 'd.response_status::text = any($::text[])' },
+};
+const KEYS = ['dlqIds', ...filterKeys(FILTERS), 'count', 'cursor', 'order'];
+
+const querySchema = z.object(Object.fromEntries(KEYS.map((key) => [key, z.string().optional()])));
+
+function letterView(letter: DeadLetter): Record<string, unknown> {
+  return present({
+    ...messageView(letter.message),
+    dlqId: letter.dlqId,
+    responseStatus: letter.status,
+    responseHeader: letter.headers,
+    ...bodyView('responseBody', letter.body),
+    ...(letter.error === null ? {} : { error: letter.error }),
+  });
+}
+
+/** The letters that a bulk request is about: by ids, or by filters from parameter `before` + 1 on. */
+function chosen(request: RawRequest, query: Query, before: number): Conditions {
+  query.allowOnly(KEYS);
+  const ids = idsOf('dlqIds', query, request.body);
+  if (ids === undefined) return readFilters(query, FILTERS, before);
+  return { sql: `d.id = any($${before + 1}::text[])`, values: [ids] };
+}
+
+function readCursor(query: Query): DeadLetterCursor | undefined {
+  const text = query.first('cursor');
+  if (text === undefined || text === '') return undefined;
+  const [, place, dlqId] = /^(\d{1,18})\.(\d+-\d+)$/.exec(text) ?? [];
+  if (place === undefined || dlqId === undefined)
+    throw new HttpError('invalid_request', 'cursor: is none that this service gave out');
+  return { place, dlqId };
+}
+
+const listDeadLetters: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.listDeadLetters',
+  summary:
+    'Dead letters by id or filter, earliest first unless order=latestFirst; the last page has no cursor.',
+  methods: ['GET'],
+  path: '/v2/dlq',
+  request: { query: querySchema },
+  reply: deadLettersReply,
+  errors: [400, 401, 503],
+  handle: async (request, _context, { deadLetters }) => {
+    const query = new Query(request.target);
+    refuseEmptyId(request, query);
+    const order = query.first('order') ?? 'earliestFirst';
+    if (order !== 'earliestFirst' && order !== 'latestFirst')
+      throw new HttpError('invalid_request', 'order: expected earliestFirst or latestFirst');
+    const { letters, hasMore } = await deadLetters.list(chosen(request, query, 3), {
+      count: query.count('count', MAX_COUNT, MAX_COUNT),
+      latestFirst: order === 'latestFirst',
+      after: readCursor(query),
+    });
+    const last = letters.at(-1);
+    const cursor = hasMore && last !== undefined ? { cursor: `${last.place}.${last.dlqId}` } : {};
+    return { status: 200, body: JSON.stringify({ messages: letters.map(letterView), ...cursor }) };
+  },
+};
+
+const getDeadLetter = route({
+  operationId: 'queue.getDeadLetter',
+  summary: 'One dead letter with the last response.',
+  methods: ['GET'],
+  path: '/v2/dlq/:id',
+  request: { params: z.object({ id: z.string() }) },
+  reply: deadLetterReply,
+  errors: [401, 404, 503],
+  handle: async ({ params: { id } }, _context, { deadLetters }) => {
+    const page = { count: 1, latestFirst: false, after: undefined };
+    const [letter] = (await deadLetters.list({ sql: 'd.id = $4', values: [id] }, page)).letters;
+    if (letter === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
+    return letterView(letter) as z.output<typeof deadLetterReply>;
+  },
+});
+
+const deleteDeadLetter = route({
+  operationId: 'queue.deleteDeadLetter',
+  summary: 'Removes a dead letter.',
+  methods: ['DELETE'],
+  path: '/v2/dlq/:id',
+  request: { params: z.object({ id: z.string() }) },
+  reply: deletedReply,
+  errors: [401, 403, 404, 503],
+  handle: async ({ params: { id } }, _context, { deadLetters }) => {
+    const deleted = await deadLetters.delete({ sql: 'd.id = $2', values: [id] }, 1);
+    if (deleted === 0) throw new HttpError('not_found', `There is no dead letter ${id}.`);
+    return { deleted };
+  },
+});
+
+const deleteDeadLetters: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.deleteDeadLetters',
+  summary:
+    'Removes dead letters by id, or at most `count` by filter; while there are more the reply has a cursor.',
+  methods: ['DELETE'],
+  path: '/v2/dlq',
+  request: { query: querySchema },
+  reply: deletedReply,
+  errors: [400, 401, 403, 503],
+  handle: async (request, _context, { deadLetters }) => {
+    const query = new Query(request.target);
+    refuseEmptyId(request, query);
+    const conditions = chosen(request, query, 1);
+    const count = query.count('count', MAX_COUNT, MAX_COUNT);
+    const byId = idsOf('dlqIds', query, request.body);
+    const deleted = await deadLetters.delete(conditions, byId?.length ?? count);
+    // what is gone needs no place to go on from
+    const cursor = byId === undefined && deleted === count ? { cursor: '0.0-0' } : {};
+    return { status: 200, body: JSON.stringify({ deleted, ...cursor }) };
+  },
+};
+
+const resend: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.retryDeadLetters',
+  summary:
+    'Sends dead letters again, as new messages, by id or at most `count` by filter. Instructions of the request override those of the messages.',
+  methods: ['POST'],
+  path: '/v2/dlq/retry',
+  request: { query: querySchema },
+  reply: resentReply,
+  errors: [400, 401, 403, 429, 503],
+  handle: async (request, _context, deps) => {
+    const query = new Query(request.target);
+    refuseEmptyId(request, query);
+    const count = query.count('count', MAX_COUNT, MAX_COUNT);
+    const byId = idsOf('dlqIds', query, request.body);
+    const ids = await resendDeadLetters(
+      chosen(request, query, 1),
+      byId?.length ?? count,
+      request.headers,
+      deps,
+    );
+    const responses = ids.map((messageId) => ({ messageId }));
+    const cursor = byId === undefined && ids.length === count ? '0.0-0' : '';
+    return { status: 201, body: JSON.stringify({ cursor, responses }) };
+  },
+};
+
+const resendOne = {
+  kind: 'raw',
+  prefix: true,
+  operationId: 'queue.retryDeadLetter',
+  summary: 'Sends one dead letter again, as a new message.',
+  methods: ['POST'],
+  path: '/v2/dlq/retry',
+  documentedPath: '/v2/dlq/retry/:id',
+  reply: resentReply,
+  errors: [400, 401, 403, 404, 429, 503],
+  handle: async (request, _context, deps) => {
+    const id = /^\/([^/?]*)/.exec(request.target)?.[1] ?? '';
+    const conditions = { sql: 'd.id = $2', values: [id] };
+    const [messageId] = await resendDeadLetters(conditions, 1, request.headers, deps);
+    if (messageId === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
+    return { status: 201, body: JSON.stringify({ messageId }) };
+  },
+} satisfies RawRoute<QueueDeps>;
+
+export const deadLetterRoutes = [
+  listDeadLetters,
+  deleteDeadLetters,
+  // before the paths with an id, which would take `retry` for one
+  resend,
+  getDeadLetter,
+  deleteDeadLetter,
+  resendOne,
+] as const;

@@ -1,0 +1,119 @@
+import type { Outbound } from '../../lib/outbound.js';
+import type { Database } from '../../lib/postgres.js';
+import type { ServiceRuntime } from '../service.js';
+import { attemptDelivery } from './attempt.js';
+import { BrokerLink, type Channel } from './client.js';
+import { DeadLetterer } from './dead-letterer.js';
+import { DestinationPlaces } from './destination-places.js';
+import { Dispatcher } from './dispatcher.js';
+import type { EventLog } from './event-log.js';
+import { LeaseKeeper } from './lease-keeper.js';
+import type { TokenPublisher } from './publisher.js';
+import type { QueueMetrics } from './queue-metrics.js';
+import { Scheduler, type SchedulerTools } from './scheduler.js';
+import type { QueueConfig } from './schemas.js';
+import { signer } from './signature.js';
+import type { SigningKeys } from './signing-keys.js';
+import type { MessageStore } from './store.js';
+import { Sweeper } from './sweeper.js';
+import type { TokenSender } from './token-sender.js';
+import type { Topology } from './topology.js';
+import type { Turns } from './turns.js';
+import { Worker } from './worker.js';
+
+export interface DeliveryParts {
+  readonly config: QueueConfig;
+  readonly runtime: ServiceRuntime;
+  readonly topology: Topology;
+  readonly declare: (channel: Channel) => Promise<void>;
+  readonly store: MessageStore;
+  readonly database: Database;
+  readonly outbound: Outbound;
+  readonly publisher: TokenPublisher;
+  readonly sender: TokenSender;
+  readonly turns: Turns;
+  readonly events: EventLog;
+  readonly keys: SigningKeys;
+  readonly metrics: QueueMetrics;
+  readonly scheduler: SchedulerTools;
+}
+
+/** Starts what works by itself: deliveries, dead letters, schedules, the sweep. They are released in the opposite order. */
+export function openDelivery(parts: DeliveryParts): void {
+  const { config, runtime, topology, database, turns } = parts;
+  const { log, lifecycle } = runtime;
+  const { names } = topology;
+  lifecycle.onStop('queue turns', () => turns.stop());
+  const worker = openWorker(parts);
+  const deadLetterer = new DeadLetterer({ ...parts, now: runtime.now, log });
+  const dispatcher = new Dispatcher({
+    sources: [
+      { queue: names.work, process: (token, signal) => worker.process(token, signal) },
+      { queue: names.dead, process: (token, signal) => deadLetterer.process(token, signal) },
+    ],
+    unrouted: names.unrouted,
+    concurrency: config.concurrency,
+    mend: (reason) => link.restart(reason),
+    checkStore: () => database.check(),
+    log,
+  });
+  const link: BrokerLink = new BrokerLink({
+    url: config.rabbitmqUrl as string,
+    name: 'consuming',
+    log,
+    lifecycle,
+    onUp: async (channel) => {
+      await parts.declare(channel);
+      await dispatcher.attach(channel);
+    },
+    onDown: () => dispatcher.detach(),
+  });
+  openSweeper(parts, link);
+  const scheduler = new Scheduler(parts.scheduler);
+  lifecycle.onStop('queue schedules', () => scheduler.stop());
+  lifecycle.onStop('queue deliveries', () => dispatcher.stop(config.stopGraceMs), config.stopGraceMs + 5_000);
+}
+
+function openWorker(parts: DeliveryParts): Worker {
+  const { config, runtime, store, outbound, keys } = parts;
+  const { log, lifecycle, now } = runtime;
+  const tools = {
+    outbound,
+    sign: signer(() => keys.current, now),
+    timeoutMs: config.timeout * 1_000,
+    maxResponseBytes: config.maxMessageSize,
+  };
+  const leases = new LeaseKeeper((held) => store.renew(held), config.leaseMs, log);
+  lifecycle.onStop('queue leases', () => leases.stop());
+  return new Worker({
+    ...parts,
+    leases,
+    places: new DestinationPlaces({
+      most: config.destinationConcurrency,
+      // these must leave most of the other places to the others
+      mostWaiting: Math.floor(config.concurrency / 8),
+      now: () => performance.now(),
+    }),
+    deliver: (message, signal) => attemptDelivery(message, signal, tools),
+    now,
+    log,
+  });
+}
+
+function openSweeper(parts: DeliveryParts, link: BrokerLink): void {
+  const { config, runtime, topology, keys, events } = parts;
+  const sweeper = new Sweeper({
+    ...parts,
+    chores: [
+      async () => {
+        await keys.refresh();
+      },
+      () => events.keepPartitions(runtime.now()),
+    ],
+    backlog: async () => (await link.channel?.checkQueue(topology.names.work))?.messageCount,
+    intervalMs: config.sweepIntervalMs,
+    ages: { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
+    log: runtime.log,
+  });
+  runtime.lifecycle.onStop('queue sweeper', () => sweeper.stop());
+}

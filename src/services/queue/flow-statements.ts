@@ -1,0 +1,83 @@
+import { tableOf } from './statements.js';
+
+/** The SQL of flow control. */
+export function flowStatements(schema: string) {
+  const messages = tableOf(schema, 'messages');
+  const controls = tableOf(schema, 'flow_controls');
+  const running = tableOf(schema, 'flow_running');
+  const periodEnd = `period_start + period * interval '1 second'`;
+  const isRunning = `m.state = 'ACTIVE' and m.finished_at is null and m.lease_until > now()`;
+  const busy = `select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id and m.claims = r.claims
+    where ${isRunning} and r.key =`;
+  return {
+    /** Writes nothing when nothing is new: most messages say the same as the one before */
+    remember: `insert into ${controls} as c (key, parallelism, rate, period) values ($1, $2, $3, $4)
+      on conflict (key) do update set
+        parallelism = case when c.pinned_parallelism then c.parallelism else excluded.parallelism end,
+        rate = case when c.pinned_rate then c.rate else excluded.rate end,
+        period = case when c.pinned_rate then c.period else excluded.period end
+      where (not c.pinned_parallelism and c.parallelism is distinct from excluded.parallelism)
+        or (not c.pinned_rate and (c.rate, c.period) is distinct from (excluded.rate, excluded.period))`,
+
+    lock: `select parallelism, rate, paused, rate_count,
+        (extract(epoch from ${periodEnd} - now()) * 1000)::float8 as period_left_ms
+      from ${controls} where key = $1 for update`,
+
+    busy: `select (${busy} $1) as running`,
+
+    /** $1 id, $2 attempt */
+    hold: `update ${messages} set held = 'flow', sweep_at = 'infinity'
+      where id = $1 and attempt = $2 and finished_at is null and held is null and state <> 'FAILING'
+        and (lease_until is null or lease_until < now())`,
+
+    /** $1 key, $2 message id, $3 claims */
+    begin: `with counted as (
+        update ${controls} set
+          rate_count = case when ${periodEnd} <= now() then 1 else rate_count + 1 end,
+          period_start = case when ${periodEnd} <= now() then now() else period_start end
+        where key = $1
+      )
+      insert into ${running} (key, message_id, claims) values ($1, $2, $3)
+      on conflict (message_id) do update set key = excluded.key, claims = excluded.claims`,
+
+    /** $1 key, $2 how many, $3 grace in ms */
+    release: `update ${messages} m set held = null, sweep_at = now() + $3::float8 * interval '1 millisecond'
+      from (
+        select id from ${messages} where flow_key = $1 and finished_at is null and held = 'flow'
+        order by seq limit $2 for update skip locked
+      ) next
+      where m.id = next.id returning m.id, m.attempt`,
+
+    waiting: `select key from ${controls} c where not paused and exists (
+        select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'
+      )`,
+
+    /** $1 a key or null, $2 a part of it or null */
+    list: `select key, parallelism, rate, period, paused, pinned_parallelism as "pinnedParallelism",
+        pinned_rate as "pinnedRate", floor(extract(epoch from period_start))::float8 as "periodStart",
+        case when ${periodEnd} > now() then rate_count else 0 end as "rateCount", (${busy} c.key) as running,
+        (select count(*)::int from ${messages}
+          where flow_key = c.key and finished_at is null and held = 'flow') as waiting
+      from ${controls} c where ($1::text is null or key = $1) and ($2::text is null or strpos(key, $2) > 0)
+      order by key limit 1000`,
+
+    pause: `update ${controls} set paused = $2 where key = $1`,
+
+    /** $1 key, $2 parallelism, $3 rate, $4 period; null leaves one as it is. The key is made when it is new */
+    pin: `insert into ${controls} as c (key, parallelism, rate, period, pinned_parallelism, pinned_rate)
+      values ($1, $2::int, $3::int, coalesce($4::int, 1), $2::int is not null, $3::int is not null)
+      on conflict (key) do update set
+        parallelism = coalesce($2::int, c.parallelism), pinned_parallelism = c.pinned_parallelism or $2::int is not null,
+        rate = coalesce($3::int, c.rate), pinned_rate = c.pinned_rate or $3::int is not null,
+        period = coalesce($4::int, c.period),
+        rate_count = case when $3::int is null then c.rate_count else 0 end,
+        period_start = case when $3::int is null then c.period_start else now() end`,
+
+    unpin: `update ${controls} set pinned_parallelism = pinned_parallelism and not $2,
+        pinned_rate = pinned_rate and not $3 where key = $1`,
+
+    resetRate: `update ${controls} set rate_count = 0, period_start = now() where key = $1`,
+
+    running: `select count(*)::int as running from ${messages} m where ${isRunning}`,
+  } as const;
+}

@@ -1,0 +1,51 @@
+import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
+import { isTransportHeader } from '../../lib/outbound.js';
+import type { Controls } from './control-headers.js';
+import { canonicalHeaderName, type HeaderMap } from './message.js';
+
+/** Headers of a publish that describe its body and so go with it unasked. */
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language'];
+
+/** Never forwarded by `Header-Forward`: they are about the way to Portico or open its doors. */
+const NOT_FORWARDED = /^(authorization|cookie|forwarded|via|x-forwarded-.*|x-real-ip|upstash-.*|service-.*)$/;
+
+/** Those of a request's headers that a delivery may ever get; what a schedule keeps of its creator's request. */
+export function forwardable(incoming: IncomingHttpHeaders): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name in incoming) {
+    const value = incoming[name];
+    if (value === undefined || NOT_FORWARDED.test(name) || isTransportHeader(name)) continue;
+    kept[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return kept;
+}
+
+/** The headers of a delivery: those of the body, all others if `everything`, and what is marked for it, which wins. */
+export function deliveredHeaders(
+  controls: Controls,
+  incoming: IncomingHttpHeaders,
+  everything: boolean,
+): HeaderMap {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(forwardable(incoming)))
+    if (everything || BODY_HEADERS.includes(name)) headers[canonicalHeaderName(name)] = value;
+  return { ...headers, ...markedHeaders(controls, 'forward-') };
+}
+
+/**
+ * The headers behind `start`, such as `forward-`. Transport headers are dropped rather than refused: programs that pass
+ * on all headers of a request send them unthinkingly.
+ */
+export function markedHeaders(controls: Controls, start: string): HeaderMap {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of controls.below(start)) {
+    try {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    } catch {
+      throw controls.refusal(start + name, 'holds characters that cannot stand in a header');
+    }
+    if (!isTransportHeader(name)) headers[canonicalHeaderName(name)] = value;
+  }
+  return headers;
+}

@@ -1,0 +1,99 @@
+import type { Database, Queryable } from '../../lib/postgres.js';
+import type { FlowControls } from './flow-controls.js';
+import type { NewMessage } from './message.js';
+import type { DueToken, OrderedQueues } from './ordered-queues.js';
+import type { MessageStore } from './store.js';
+
+/** A message that is stored, or the earlier one that it repeats. */
+export interface Stored {
+  readonly messageId: string;
+  readonly deduplicated: boolean;
+}
+
+export interface Intake {
+  readonly stored: readonly Stored[];
+  /** To be published now; a message that is held has none. */
+  readonly tokens: readonly DueToken[];
+}
+
+export interface IntakeTools {
+  readonly database: Database;
+  readonly store: MessageStore;
+  readonly queues: OrderedQueues;
+  readonly flows: FlowControls;
+  /** How long a deduplication key holds, in ms. */
+  readonly deduplicationMs: number;
+}
+
+/** Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others under their locks. */
+export async function takeIn(messages: readonly NewMessage[], tools: IntakeTools): Promise<Intake> {
+  const [only] = messages;
+  if (messages.length === 1 && only !== undefined && isPlain(only)) {
+    await tools.store.insert(only);
+    return {
+      stored: [{ messageId: only.id, deduplicated: false }],
+      tokens: [{ id: only.id, attempt: 0, delayMs: only.delayMs }],
+    };
+  }
+  return tools.database.transaction((connection) => takeInWith(connection, messages, tools));
+}
+
+/** Stores messages on the connection of a transaction. The tokens are to be published after its commit. */
+export async function takeInWith(
+  connection: Queryable,
+  messages: readonly NewMessage[],
+  tools: IntakeTools,
+): Promise<Intake> {
+  const names = await prepare(connection, messages, tools);
+  const winners = await deduplicate(connection, messages, tools);
+  const fresh = messages.filter((message) => (winners.get(message) ?? message.id) === message.id);
+  if (fresh.length > 0) await tools.store.insertWith(connection, fresh);
+  const released: DueToken[] = [];
+  for (const name of names) released.push(...(await tools.queues.releaseWith(connection, name)));
+  const stored = messages.map((message) => {
+    const messageId = winners.get(message) ?? message.id;
+    return { messageId, deduplicated: messageId !== message.id };
+  });
+  // an earlier message's token may still be unconfirmed: one more makes this answer true
+  const repeated = stored.filter(({ deduplicated }) => deduplicated);
+  const again = repeated.map(({ messageId }) => ({ id: messageId, attempt: 0, delayMs: 0 }));
+  const own = fresh.filter(({ queueName }) => queueName === null);
+  const tokens = own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
+  return { stored, tokens: [...tokens, ...released, ...again] };
+}
+
+/** Locks the queues that get messages and notes the flow control. @returns the queues' names */
+async function prepare(
+  connection: Queryable,
+  messages: readonly NewMessage[],
+  { queues, flows }: IntakeTools,
+): Promise<string[]> {
+  const names = [...new Set(messages.flatMap(({ queueName }) => queueName ?? []))].sort();
+  for (const name of names) await queues.lock(connection, name);
+  const controls = new Map(
+    messages.flatMap(({ details: { flow } }) => (flow ? [[flow.key, flow] as const] : [])),
+  );
+  for (const [, flow] of [...controls].sort(([a], [b]) => (a < b ? -1 : 1)))
+    await flows.remember(connection, flow);
+  return names;
+}
+
+/** Whose each message's key is. Keys are asked for in one order, so that two publishes do not wait for each other. */
+async function deduplicate(
+  connection: Queryable,
+  messages: readonly NewMessage[],
+  { store, deduplicationMs }: IntakeTools,
+): Promise<Map<NewMessage, string>> {
+  const winners = new Map<NewMessage, string>();
+  const keyed = messages.flatMap((message) =>
+    message.deduplicationKey === null ? [] : [{ message, key: message.deduplicationKey }],
+  );
+  keyed.sort((a, b) => (a.key < b.key ? -1 : 1));
+  for (const { message, key } of keyed)
+    winners.set(message, await store.deduplicate(connection, key, message.id, deduplicationMs));
+  return winners;
+}
+
+function isPlain({ queueName, deduplicationKey, details }: NewMessage): boolean {
+  return queueName === null && deduplicationKey === null && details.flow === undefined;
+}

@@ -1,0 +1,79 @@
+import { LatencyHistogram } from '../../lib/latency-histogram.js';
+import type { MetricRegistry } from '../../lib/metric-source.js';
+import type { Conclusion } from './conclusion.js';
+
+const LATENESS = 'portico_queue_lateness_seconds';
+const ATTEMPT = 'portico_queue_attempt_seconds';
+
+type Outcome = 'delivered' | 'retried' | 'dead';
+
+/** What the queue counts. */
+export class QueueMetrics {
+  private published = 0;
+  private inFlight = 0;
+  private readonly ended: Record<Outcome, number> = { delivered: 0, retried: 0, dead: 0 };
+  private readonly replies = new Map<string, number>();
+  private readonly lateness = new LatencyHistogram();
+  private readonly durations = new LatencyHistogram();
+
+  constructor(registry: MetricRegistry) {
+    registry.add({
+      name: 'portico_queue_published_total',
+      help: 'Messages accepted from senders and schedules; callbacks are not among them.',
+      type: 'counter',
+      collect: () => [{ labels: {}, value: this.published }],
+    });
+    registry.add({
+      name: 'portico_queue_outcomes_total',
+      help: 'Attempts by what followed: delivered, retried (later) or dead.',
+      type: 'counter',
+      collect: () => Object.entries(this.ended).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    });
+    registry.add({
+      name: 'portico_queue_responses_total',
+      help: 'Attempts by class of the status that the destination answered; none: no response.',
+      type: 'counter',
+      collect: () => [...this.replies].map(([status, value]) => ({ labels: { status }, value })),
+    });
+    registry.add({
+      name: 'portico_queue_attempts_in_flight',
+      help: 'Requests to destinations under way.',
+      type: 'gauge',
+      collect: () => [{ labels: {}, value: this.inFlight }],
+    });
+    registry.add({
+      name: LATENESS,
+      help: 'From the time an attempt was due to its beginning.',
+      type: 'histogram',
+      collect: () => this.lateness.samples(LATENESS, {}),
+    });
+    registry.add({
+      name: ATTEMPT,
+      help: 'How long attempts took.',
+      type: 'histogram',
+      collect: () => this.durations.samples(ATTEMPT, {}),
+    });
+  }
+
+  accepted(count: number): void {
+    this.published += count;
+  }
+
+  /** An attempt begins. @param lateMs since it was due. @returns to be called when it ends */
+  attempt(lateMs: number): () => void {
+    this.lateness.observe(Math.max(0, lateMs) / 1_000);
+    this.inFlight += 1;
+    const startedAt = performance.now();
+    return () => {
+      this.inFlight -= 1;
+      this.durations.observe((performance.now() - startedAt) / 1_000);
+    };
+  }
+
+  /** An outcome is written. */
+  concluded({ result, decision }: Conclusion): void {
+    this.ended[decision.kind === 'retry' ? 'retried' : decision.kind] += 1;
+    const status = result.kind === 'response' ? `${Math.floor(result.status / 100)}xx` : 'none';
+    this.replies.set(status, (this.replies.get(status) ?? 0) + 1);
+  }
+}

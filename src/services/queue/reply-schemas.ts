@@ -1,0 +1,188 @@
+import { z } from 'zod';
+
+const published = z.object({
+  messageId: z.string().describe('Begins with msg_; of an earlier message when this one repeats it.'),
+  url: z.string().describe('The destination, as it was sent.'),
+  deduplicated: z.literal(true).optional().describe('Nothing was stored: an earlier message has the key.'),
+});
+
+const headerLists = z.record(z.string(), z.array(z.string()));
+
+/** An object of a URL, an array of a URL group. */
+export const publishReply = z.union([published, z.array(published)]).meta({ id: 'PublishReply' });
+
+export const batchReply = z
+  .array(z.union([published, z.array(published), z.object({ error: z.string() })]))
+  .meta({ id: 'BatchReply' });
+
+export const nothingReply = z.object({});
+
+export const cancelReply = z.object({ cancelled: z.int() });
+export const deletedReply = z.object({
+  deleted: z.int(),
+  cursor: z.string().optional().describe('There are more.'),
+});
+export const resentReply = z.union([
+  z.object({ cursor: z.string(), responses: z.array(z.object({ messageId: z.string() })) }),
+  z.object({ messageId: z.string() }),
+]);
+
+export const messageReply = z
+  .object({
+    messageId: z.string(),
+    url: z.string(),
+    topicName: z.string().optional(),
+    endpointName: z.string().optional(),
+    method: z.string(),
+    header: headerLists,
+    body: z.string().optional(),
+    bodyBase64: z.string().optional().describe('Instead of body, where the bytes are no text.'),
+    maxRetries: z.int(),
+    notBefore: z.number().describe('Unix time in ms.'),
+    createdAt: z.number().describe('Unix time in ms.'),
+    callback: z.string().optional(),
+    callbackHeader: headerLists.optional(),
+    failureCallback: z.string().optional(),
+    failureCallbackHeader: headerLists.optional(),
+    queueName: z.string().optional(),
+    scheduleId: z.string().optional(),
+    callerIP: z.string().optional(),
+    callerIp: z.string().optional(),
+    label: z.string().optional(),
+    labels: z.array(z.string()).optional(),
+    flowControlKey: z.string().optional(),
+    parallelism: z.int().optional(),
+    rate: z.int().optional(),
+    period: z.int().optional().describe('Seconds.'),
+    retryDelayExpression: z.string().optional(),
+  })
+  .meta({ id: 'QueueMessage' });
+
+export const deadLetterReply = messageReply
+  .extend({
+    dlqId: z.string(),
+    responseStatus: z.int().describe('0: no response came.'),
+    responseHeader: headerLists,
+    responseBody: z.string().optional(),
+    responseBodyBase64: z.string().optional(),
+    error: z.string().optional().describe('Why no response came.'),
+  })
+  .meta({ id: 'DeadLetter' });
+
+export const deadLettersReply = z.object({
+  messages: z.array(deadLetterReply),
+  cursor: z.string().optional(),
+});
+
+const event = messageReply
+  .extend({
+    time: z.number().describe('Unix time in ms.'),
+    state: z.string(),
+    body: z.string().describe('Base64.'),
+    nextDeliveryTime: z.number().optional(),
+    error: z.string().optional(),
+    responseStatus: z.int().optional(),
+    responseHeader: headerLists.optional(),
+    responseHeaders: headerLists.optional(),
+    responseBody: z.string().optional().describe('Base64.'),
+    timeout: z.number().optional().describe('ms'),
+    callbackHeaders: headerLists.optional(),
+    failureCallbackHeaders: headerLists.optional(),
+    retryDelayExpr: z.string().optional(),
+  })
+  .meta({ id: 'QueueEvent' });
+
+export const eventsReply = z.union([
+  z.object({ events: z.array(event), cursor: z.string().optional() }),
+  z.object({ logs: z.array(event), cursor: z.string().optional() }),
+]);
+
+export const urlGroupReply = z
+  .object({
+    name: z.string(),
+    createdAt: z.number().describe('Unix time in ms.'),
+    updatedAt: z.number(),
+    endpoints: z.array(z.object({ name: z.string().optional(), url: z.string() })),
+  })
+  .meta({ id: 'UrlGroup' });
+
+export const orderedQueueReply = z
+  .object({
+    name: z.string(),
+    createdAt: z.number().describe('Unix time in ms.'),
+    updatedAt: z.number(),
+    parallelism: z.int(),
+    paused: z.boolean(),
+    lag: z.int().describe('Messages that are not finished.'),
+  })
+  .meta({ id: 'OrderedQueue' });
+
+export const scheduleCreatedReply = z.object({
+  scheduleId: z.string(),
+  deduplicated: z.literal(true).optional(),
+});
+
+export const scheduleReply = z
+  .object({
+    scheduleId: z.string(),
+    cron: z.string(),
+    destination: z.string(),
+    method: z.string(),
+    header: headerLists,
+    body: z.string().optional(),
+    bodyBase64: z.string().optional(),
+    retries: z.int(),
+    delay: z.int().optional().describe('Seconds.'),
+    callback: z.string().optional(),
+    failureCallback: z.string().optional(),
+    callerIP: z.string().optional(),
+    callerIp: z.string().optional(),
+    isPaused: z.boolean(),
+    queueName: z.string().optional(),
+    flowControlKey: z.string().optional(),
+    parallelism: z.int().optional(),
+    rate: z.int().optional(),
+    period: z.int().optional(),
+    retryDelayExpression: z.string().optional(),
+    label: z.string().optional(),
+    labels: z.array(z.string()).optional(),
+    createdAt: z.number(),
+    lastScheduleTime: z.number().optional(),
+    nextScheduleTime: z.number().optional(),
+    lastScheduleStates: z.record(z.string(), z.enum(['IN_PROGRESS', 'SUCCESS', 'FAIL'])).optional(),
+  })
+  .meta({ id: 'Schedule' });
+
+export const flowControlReply = z
+  .object({
+    flowControlKey: z.string(),
+    waitListSize: z.int(),
+    parallelismMax: z.int().optional(),
+    parallelismCount: z.int(),
+    rateMax: z.int().optional(),
+    rateCount: z.int(),
+    ratePeriod: z.int().describe('Seconds.'),
+    ratePeriodStart: z.int().describe('Unix time in seconds.'),
+    isPaused: z.boolean(),
+    isPinnedParallelism: z.boolean(),
+    isPinnedRate: z.boolean(),
+  })
+  .meta({ id: 'FlowControl' });
+
+export const globalParallelismReply = z.object({ parallelismMax: z.int(), parallelismCount: z.int() });
+
+export const keysReply = z.object({ current: z.string(), next: z.string() }).meta({ id: 'SigningKeys' });
+
+export const quotaReply = z
+  .object({
+    maxTopics: z.int().describe('URL groups that may be created.'),
+    maxEndpointsPerTopic: z.int(),
+    maxMessageSize: z.int().describe('Bytes.'),
+    maxRetries: z.int(),
+    maxSchedules: z.int(),
+    maxRequestsPerDay: z.int().describe('0 or less: no limit.'),
+    retention: z.int().describe('Seconds that dead letters are kept.'),
+    timeout: z.int().describe('Seconds for one delivery attempt.'),
+    maxDelay: z.int().describe('Seconds.'),
+  })
+  .meta({ id: 'Quota' });

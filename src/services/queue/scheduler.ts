@@ -1,0 +1,103 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { HttpError } from '../../http/errors.js';
+import type { Logger } from '../../lib/logger.js';
+import type { Queryable } from '../../lib/postgres.js';
+import { type AddressTools, addressedMessages } from './addressed-messages.js';
+import { type IntakeTools, takeInWith } from './intake.js';
+import type { DueToken } from './ordered-queues.js';
+import type { Schedule, Schedules } from './schedules.js';
+import type { Turns } from './turns.js';
+import type { DailyUsage } from './usage.js';
+
+/** How often due schedules are asked for, in ms: they are due on whole minutes, and run within a second of them. */
+const EVERY_MS = 500;
+
+export interface SchedulerTools {
+  readonly schedules: Schedules;
+  readonly address: AddressTools;
+  readonly intake: IntakeTools;
+  readonly turns: Turns;
+  readonly usage: DailyUsage;
+  readonly onAccepted: (count: number) => void;
+  readonly log: Logger;
+}
+
+/** Turns schedules into messages when their time comes. Every gateway asks; the row's lock lets one run each time. */
+export class Scheduler {
+  private readonly timer: NodeJS.Timeout;
+  private running: Promise<void> | undefined;
+  private stopping = false;
+  private failing = false;
+
+  constructor(private readonly tools: SchedulerTools) {
+    this.timer = setInterval(() => {
+      this.running ??= this.runDue().finally(() => {
+        this.running = undefined;
+      });
+    }, EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    clearInterval(this.timer);
+    await this.running;
+  }
+
+  private async runDue(): Promise<void> {
+    try {
+      while (!this.stopping && (await this.runOne()));
+      this.failing = false;
+    } catch (err) {
+      // once an outage, not twice a second
+      if (!this.failing) this.tools.log.warn({ err }, 'queue: schedules cannot be run');
+      this.failing = true;
+    }
+  }
+
+  private async runOne(): Promise<boolean> {
+    const { schedules, turns, usage, onAccepted } = this.tools;
+    let tokens: readonly DueToken[] = [];
+    let count = 0;
+    const ran = await schedules.runNext(async (connection, schedule) => {
+      const made = await this.takeIn(connection, schedule);
+      tokens = made.tokens;
+      count = made.ids.length;
+      return made.ids;
+    });
+    // after the commit; what RabbitMQ does not get now the sweeper brings
+    await turns.send(tokens);
+    await usage.charge(count);
+    onAccepted(count);
+    return ran;
+  }
+
+  private async takeIn(
+    connection: Queryable,
+    schedule: Schedule,
+  ): Promise<{ ids: readonly string[]; tokens: readonly DueToken[] }> {
+    const { address, intake, log } = this.tools;
+    try {
+      const { messages } = await addressedMessages(requestOf(schedule), address);
+      const { stored, tokens } = await takeInWith(connection, messages, intake);
+      return { ids: stored.map(({ messageId }) => messageId), tokens };
+    } catch (err) {
+      // its URL group is gone, or a limit is lower than it was: that is no reason to stop the others
+      if (!(err instanceof HttpError)) throw err;
+      log.warn({ err, schedule: schedule.id }, 'queue: a schedule made no messages');
+      return { ids: [], tokens: [] };
+    }
+  }
+}
+
+/** The publish that a schedule stands for. */
+export function requestOf(schedule: Schedule) {
+  const headers: IncomingHttpHeaders = { ...schedule.headers };
+  return {
+    destination: schedule.destination,
+    headers,
+    settings: new Map(Object.entries(schedule.controls)),
+    body: schedule.body,
+    callerIp: schedule.callerIp,
+    scheduleId: schedule.id,
+  };
+}
