@@ -1,94 +1,21 @@
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { Client, QstashError, Receiver } from '@upstash/qstash';
-import { eventually } from '../support/eventually.js';
-import { removeQueueService } from '../support/queue-cleanup.js';
-import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
-import { TOKENS } from '../support/tokens.js';
+import { Client, QstashError } from '@upstash/qstash';
+import { type SdkSite, startSdkSite } from '../support/queue-sdk.js';
 
-/** Of everything in RabbitMQ and Postgres that this file makes. */
-const NAME = 'test_queue_acceptance';
-
-interface Delivery {
-  readonly path: string;
-  readonly method: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
-const verifier = new Receiver({
-  currentSigningKey: TOKENS.currentSigningKey,
-  nextSigningKey: TOKENS.nextSigningKey,
-});
-const deliveries: Delivery[] = [];
-let server: Server;
-let sink: string;
-let gateway: SpawnedGateway;
+let site: SdkSite;
 let client: Client;
-
-/** A destination as its owner would write it: verifies first, 401 when that fails; `/broken` fails, `/work` answers. */
-async function handle(delivery: Delivery): Promise<{ status: number; body: string }> {
-  await verifier.verify({
-    signature: String(delivery.headers['upstash-signature']),
-    body: delivery.body,
-    url: sink + delivery.path,
-  });
-  deliveries.push(delivery);
-  if (delivery.path === '/broken') return { status: 500, body: 'broken' };
-  return { status: 200, body: `done ${delivery.path}` };
-}
+let sink: string;
+let at: SdkSite['at'];
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8');
-    request.on('data', (chunk: string) => {
-      body += chunk;
-    });
-    request.on('end', () => {
-      const { url: path = '', method = '', headers } = request;
-      handle({ path, method, headers, body }).then(
-        (answer) => {
-          response.writeHead(answer.status, { 'Retry-After': '0' });
-          response.end(answer.body);
-        },
-        () => {
-          response.writeHead(401);
-          response.end();
-        },
-      );
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  sink = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  gateway = await spawnGateway({
-    queue: {
-      allowedDestinations: ['127.0.0.1'],
-      prefix: NAME,
-      schema: NAME,
-    },
-  });
-  client = new Client({ baseUrl: `${gateway.url}/queue`, token: TOKENS.queue });
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 20_000);
+  site = await startSdkSite('test_queue_acceptance', {}, ({ path }) =>
+    path === '/broken' ? { status: 500, body: 'broken' } : { body: `done ${path}` },
+  );
+  ({ client, sink, at } = site);
 });
-afterAll(async () => {
-  const code = await gateway?.stop();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  await removeQueueService(NAME, NAME);
-  expect(code).toBe(0);
-});
-
+afterAll(() => site?.stop());
 afterEach(() => {
   jest.restoreAllMocks();
 });
-
-const at = (path: string, count = 1) =>
-  eventually(() => {
-    const found = deliveries.filter((delivery) => delivery.path === path);
-    expect(found.length).toBeGreaterThanOrEqual(count);
-    return found;
-  }, 10_000);
 
 it('publishJSON: the destination gets it, verifies it, and its answer comes to the callback', async () => {
   const reply = await client.publishJSON({
@@ -150,7 +77,7 @@ it('says what is wrong in words that the SDK shows', async () => {
   const wrong = client.publish({ url: `${sink}/work`, retries: 50 });
   await expect(wrong).rejects.toBeInstanceOf(QstashError);
   await expect(wrong).rejects.toMatchObject({ status: 400, message: expect.stringContaining('limit of 5') });
-  const stranger = new Client({ baseUrl: `${gateway.url}/queue`, token: 'wrong' });
+  const stranger = new Client({ baseUrl: `${site.gateway.url}/queue`, token: 'wrong' });
   await expect(stranger.publish({ url: `${sink}/work` })).rejects.toMatchObject({ status: 401 });
   await expect(client.publish({ url: 'http://10.0.0.1/' })).rejects.toMatchObject({
     status: 400,
