@@ -17,6 +17,8 @@ const BENCHES = [
   'vector',
   'broker',
   'broker-idle',
+  'queue-publish',
+  'queue-deliver',
 ];
 
 const VARIABLES = {

@@ -3,7 +3,10 @@ import pg from 'pg';
 import { backendAddress } from './environment.js';
 
 /** More than a layout has: deleting what is not there does nothing. */
-const LEVELS = Array.from({ length: 32 }, (_, level) => `level-${String(level).padStart(2, '0')}`);
+const LEVELS = Array.from({ length: 32 }, (_, level) => String(level).padStart(2, '0')).flatMap((level) => [
+  `level-${level}`,
+  `enter-${level}`,
+]);
 
 /** Removes the exchanges, queues and the schema of a queue service that ran under these names. */
 export async function removeQueueService(prefix: string, schema: string): Promise<void> {

@@ -25,6 +25,8 @@ export interface TopologyNames {
   readonly unrouted: string;
   readonly delivery: string;
   readonly level: (level: number) => string;
+  /** The exchange that puts a token into a level's queue without looking at its key. */
+  readonly entrance: (level: number) => string;
 }
 
 export interface ExchangeDeclaration {
@@ -65,7 +67,11 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     names,
     exchanges: [
       { name: names.unrouted, type: 'fanout' },
-      { name: names.dead, type: 'fanout', alternate: names.unrouted },
+      ...[names.dead, ...all.map(names.entrance)].map((name) => ({
+        name,
+        type: 'fanout' as const,
+        alternate: names.unrouted,
+      })),
       // tokens that no queue takes would stall the dead-letter worker of the level above for good (32 of them do)
       ...[names.delivery, ...all.map(names.level)].map((name) => ({
         name,
@@ -103,6 +109,12 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
       { kind: 'queue', destination: names.unrouted, source: names.unrouted, pattern: '#' },
       { kind: 'queue', destination: names.dead, source: names.dead, pattern: '#' },
       { kind: 'queue', destination: names.work, source: names.delivery, pattern: `#.${WORK}` },
+      ...all.map((level) => ({
+        kind: 'queue' as const,
+        destination: names.level(level),
+        source: names.entrance(level),
+        pattern: '#',
+      })),
       ...all.flatMap((level) => levelBindings(names, level, levels)),
     ],
   };
@@ -116,6 +128,7 @@ function topologyNames(prefix: string): TopologyNames {
     unrouted: name('unrouted'),
     delivery: name('delivery'),
     level: (level) => name(`level-${String(level).padStart(2, '0')}`),
+    entrance: (level) => name(`enter-${String(level).padStart(2, '0')}`),
   };
 }
 
@@ -148,8 +161,9 @@ function levelBindings(names: TopologyNames, level: number, levels: number): Bin
 
 /**
  * Where a token is published so that it reaches the work queue after at least `delayMs` (at most `MAX_DELAY_MS` count).
- * Without a delay that is the queue itself, by the nameless exchange: matching a key of 26 words at two topic exchanges
- * costs RabbitMQ 3.10 five times as much (2,600 instead of 14,000 confirms a second).
+ * Without a delay that is the queue itself, by the nameless exchange; with one, the queue of its highest bit by a fanout
+ * exchange. Matching a key of 26 words at two topic exchanges costs RabbitMQ 3.10 five times as much (2,600 instead of
+ * 14,000 confirms a second); later hops need it, but senders do not wait for them.
  */
 export function routeFor(
   names: TopologyNames,
@@ -160,7 +174,7 @@ export function routeFor(
   if (units <= 0) return { exchange: '', routingKey: names.work };
   const bits = units.toString(2).padStart(levels, '0');
   return {
-    exchange: names.level(Math.floor(Math.log2(units))),
+    exchange: names.entrance(Math.floor(Math.log2(units))),
     routingKey: `${[...bits].join('.')}.${WORK}`,
   };
 }

@@ -107,7 +107,7 @@ it('stalls nothing when a queue is gone: what it should have held arrives as unr
 it('binds queues that survive a restart, keep what they hold, and forward no other key', () => {
   const { queues, exchanges, names } = describeTopology('p');
   expect(queues).toHaveLength(28);
-  expect(new Set([...queues, ...exchanges].map(({ name }) => name)).size).toBe(29);
+  expect(new Set([...queues, ...exchanges].map(({ name }) => name)).size).toBe(54);
   for (const queue of queues) {
     expect(queue.arguments['x-queue-type']).toBe('quorum');
     expect(queue.arguments).not.toHaveProperty('x-dead-letter-routing-key');

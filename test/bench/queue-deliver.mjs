@@ -1,0 +1,118 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { startQueueGateway } from './queue-gateway.mjs';
+import { startServer } from './server-process.mjs';
+
+/** Which backends must run, by their names in `compose/backends.mjs`. */
+export const backends = ['rabbitmq', 'postgres'];
+
+const RATE_GOAL = 2_000;
+const IDLE_GOAL_MS = 20;
+const BODY = Buffer.alloc(500, 'x');
+
+/**
+ * End to end, publish to delivery, on loopback: the time of one message when nothing else is under way, and the rate at
+ * which `connections` senders that keep publishing see their messages delivered, with what is left over at the end.
+ * @param {{ rounds: number, seconds: number, connections: number }} load
+ */
+export async function run(load) {
+  const sink = await startServer({
+    args: ['test/bench/queue-sink.mjs'],
+    portOf: (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined,
+  });
+  const gateway = await startQueueGateway();
+  try {
+    await idleLatency(gateway, sink);
+    return await sustained(gateway, sink, load);
+  } finally {
+    await gateway.stop();
+    await sink.stop();
+  }
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+
+function publish(gateway, url) {
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(
+      {
+        agent,
+        port: gateway.port,
+        host: '127.0.0.1',
+        method: 'POST',
+        path: `/queue/v2/publish/${url}`,
+        headers: { authorization: `Bearer ${gateway.token}`, 'content-length': BODY.length },
+      },
+      (response) => {
+        response.resume();
+        response.on('end', () =>
+          response.statusCode === 200 ? resolve() : reject(new Error(`publish: ${response.statusCode}`)),
+        );
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end(BODY);
+  });
+}
+
+const countOf = async (sink) => Number(await (await fetch(`http://127.0.0.1:${sink.port}/count`)).text());
+
+async function untilCount(sink, wanted) {
+  for (;;) {
+    const count = await countOf(sink);
+    if (count >= wanted) return count;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function idleLatency(gateway, sink) {
+  const before = await countOf(sink);
+  for (let i = 0; i < 100; i++) {
+    await publish(gateway, `http://127.0.0.1:${sink.port}/idle`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await untilCount(sink, before + 100);
+  // from the stored message to the beginning of its attempt, by Postgres' clock
+  const [{ p50, p99 }] = await gateway.query(
+    `select percentile_cont(0.5) within group (order by ms) as p50, percentile_cont(0.99) within group (order by ms) as p99
+      from (select extract(epoch from max(at) filter (where state = 'DELIVERED') - min(at)) * 1000 as ms
+        from $schema.events group by message_id) as times`,
+  );
+  console.log(
+    `queue: idle, stored to delivered and written: p50 ${Number(p50).toFixed(1)} ms, p99 ${Number(p99).toFixed(1)} ms ` +
+      `(goal p50 under ${IDLE_GOAL_MS} ms: ${p50 < IDLE_GOAL_MS ? 'reached' : 'MISSED'})`,
+  );
+}
+
+async function sustained(gateway, sink, { seconds, connections }) {
+  const before = await countOf(sink);
+  const cpuBefore = gateway.cpuSeconds();
+  const started = performance.now();
+  const end = started + seconds * 1_000;
+  let published = 0;
+  const sender = async () => {
+    while (performance.now() < end) {
+      // at most what is to be delivered, so that the queue has no excuse to grow
+      const due = ((performance.now() - started) / 1_000) * RATE_GOAL * 1.05;
+      if (published > due) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        continue;
+      }
+      published += 1;
+      await publish(gateway, `http://127.0.0.1:${sink.port}/load`);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, sender));
+  const elapsed = (performance.now() - started) / 1_000;
+  const delivered = (await countOf(sink)) - before;
+  const cpu = gateway.cpuSeconds() - cpuBefore;
+  await untilCount(sink, before + published);
+  const total = (performance.now() - started) / 1_000;
+  const rate = delivered / elapsed;
+  console.log(
+    `queue: ${seconds} s of publishes (${Math.round(published / elapsed)}/s) delivered at ${Math.round(rate)}/s, ` +
+      `${published - delivered} left over at the end, all there ${(total - elapsed).toFixed(1)} s later; ` +
+      `${((cpu * 1e6) / delivered).toFixed(0)} µs of CPU a message, RSS ${gateway.rssMegabytes().toFixed(0)} MB ` +
+      `(goal ${RATE_GOAL}/s: ${rate >= RATE_GOAL ? 'reached' : 'MISSED'})`,
+  );
+  return true;
+}
