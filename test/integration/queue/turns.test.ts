@@ -1,0 +1,225 @@
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { TOKENS } from '../../support/tokens.js';
+
+const namespace = queueNamespace();
+let gateway: RunningGateway;
+let receiver: Receiver;
+let fails: (path: string, body: string) => boolean = () => false;
+
+beforeAll(async () => {
+  gateway = await startGateway({ queue: namespace.config });
+  receiver = await startReceiver((request, response) => {
+    response.writeHead(fails(request.url, String(request.body)) ? 500 : 200, { 'Retry-After': '200ms' });
+    response.end();
+  });
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+});
+afterAll(async () => {
+  jest.restoreAllMocks();
+  await gateway?.stop();
+  await receiver?.stop();
+  await namespace.remove();
+});
+beforeEach(() => {
+  fails = () => false;
+});
+
+const at = (path: string) => receiver.received.filter(({ url }) => url === path);
+const call = (path: string, method = 'GET', headers: Record<string, string> = {}, body?: string) =>
+  fetch(`${gateway.url}/queue${path}`, {
+    method,
+    headers: { authorization: `Bearer ${TOKENS.queue}`, ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+const enqueue = async (queue: string, path: string, body: string, headers: Record<string, string> = {}) =>
+  expect((await call(`/v2/enqueue/${queue}/${receiver.url}${path}`, 'POST', headers, body)).status).toBe(200);
+
+describe('a queue', () => {
+  it('lets the next message begin only when the one before is done, its retries and callbacks included', async () => {
+    const tries = new Map<string, number>();
+    fails = (path, body) => {
+      if (path === '/flaky/callback') return false;
+      tries.set(body, (tries.get(body) ?? 0) + 1);
+      return body === '1' ? (tries.get(body) ?? 0) < 3 : body === '2';
+    };
+    const headers = {
+      'upstash-retries': '2',
+      'upstash-callback': `${receiver.url}/flaky/callback`,
+      'upstash-failure-callback': `${receiver.url}/flaky/callback`,
+    };
+    for (const body of ['0', '1', '2', '3']) await enqueue('flaky', '/flaky', body, headers);
+    await eventually(() => expect(at('/flaky').at(-1)?.body.toString()).toBe('3'), 15_000);
+    const order = receiver.received.filter(({ url }) => url.startsWith('/flaky'));
+    const sources = order.map(({ url, body }) =>
+      url === '/flaky'
+        ? String(body)
+        : Buffer.from(JSON.parse(String(body)).sourceBody as string, 'base64').toString(),
+    );
+    // whatever belongs to a message comes before anything of the next one
+    expect(sources.filter((source, i) => source !== sources[i - 1])).toEqual(['0', '1', '2', '3']);
+    expect(at('/flaky').map(({ body }) => String(body))).toEqual(['0', '1', '1', '1', '2', '2', '2', '3']);
+  });
+
+  it('keeps the place of a delayed message, and gives it up when that is cancelled', async () => {
+    await enqueue('delayed', '/delayed', 'first', { 'upstash-delay': '1h' });
+    await enqueue('delayed', '/delayed', 'second');
+    const { lag } = (await (await call('/v2/queues/delayed')).json()) as { lag: number };
+    expect(lag).toBe(2);
+    expect(at('/delayed')).toEqual([]);
+    const reply = await call('/v2/messages?queueName=delayed&count=1', 'DELETE');
+    expect(await reply.json()).toEqual({ cancelled: 1 });
+    await eventually(() => expect(at('/delayed').map(({ body }) => String(body))).toEqual(['second']));
+  });
+
+  it('works on as many messages at once as it may', async () => {
+    await call('/v2/queues', 'POST', {}, JSON.stringify({ queueName: 'wide', parallelism: 3, paused: true }));
+    for (let n = 0; n < 10; n++) await enqueue('wide', '/wide', String(n));
+    expect(at('/wide')).toEqual([]);
+    const held = "select count(*)::int as n from $schema.messages where queue_name = 'wide' and held is null";
+    expect(await namespace.query(held)).toEqual([{ n: 0 }]);
+    await call('/v2/queues/wide/resume', 'POST');
+    await eventually(() => expect(at('/wide')).toHaveLength(10));
+  });
+
+  it('goes on although a gateway died between an outcome and what it let go', async () => {
+    await call('/v2/queues', 'POST', {}, JSON.stringify({ queueName: 'stuck', paused: true }));
+    await enqueue('stuck', '/stuck', 'x');
+    // as it looks after such a death: nothing is under way, somebody is held, nobody was told
+    await namespace.query("update $schema.queues set paused = false where name = 'stuck'");
+    await eventually(() => expect(at('/stuck')).toHaveLength(1));
+  });
+
+  it('refuses delayed callbacks and wrong names', async () => {
+    const delayed = { 'upstash-callback': 'https://example.com', 'upstash-callback-delay': '1s' };
+    expect((await call(`/v2/enqueue/q/${receiver.url}/x`, 'POST', delayed)).status).toBe(400);
+    expect((await call(`/v2/enqueue/q%20q/${receiver.url}/x`, 'POST')).status).toBe(400);
+    expect((await call('/v2/enqueue/q', 'POST')).status).toBe(400);
+  });
+});
+
+describe('flow control', () => {
+  const keyed = (key: string, value: string) => ({
+    'upstash-flow-control-key': key,
+    'upstash-flow-control-value': value,
+  });
+
+  it('begins no more attempts in a period than the rate says, retries among them, in order', async () => {
+    const started = performance.now();
+    const headers = keyed('rated', 'rate=4,period=1s');
+    for (let n = 0; n < 10; n++) await publish(gateway, `${receiver.url}/rated`, headers, String(n));
+    await eventually(() => expect(at('/rated')).toHaveLength(10), 10_000);
+    const times = at('/rated').map(({ at: time }) => time - started);
+    // three periods: 4, 4, 2
+    expect(times[9]).toBeGreaterThan(1_900);
+    expect(times[9]).toBeLessThan(5_000);
+    for (let i = 4; i < 10; i++) expect((times[i] as number) - (times[i - 4] as number)).toBeGreaterThan(700);
+  });
+
+  it('frees the room of a gateway that died, when its lease is over', async () => {
+    const headers = keyed('dead', 'parallelism=1');
+    const { body } = await publish(gateway, `${receiver.url}/ghost`, { ...headers, 'upstash-delay': '1h' });
+    // a claim whose gateway is gone
+    await namespace.query(
+      "update $schema.messages set state = 'ACTIVE', claims = 1, lease_until = now() + interval '1 second' where id = $1",
+      [body.messageId],
+    );
+    await namespace.query('insert into $schema.flow_running (message_id, key, claims) values ($1, $2, 1)', [
+      body.messageId,
+      'dead',
+    ]);
+    await publish(gateway, `${receiver.url}/behind`, headers);
+    await eventually(() => expect(at('/behind')).toHaveLength(1), 10_000);
+  });
+
+  it('knows no key that no message named', async () => {
+    expect((await call('/v2/flowControl/nobody')).status).toBe(404);
+    expect((await call('/v2/flowControl/nobody/pause', 'POST')).status).toBe(404);
+    expect((await call('/v2/flowControl/nobody/stop', 'POST')).status).toBe(404);
+    expect((await call('/v2/flowControl/rated/pin?rate=0', 'POST')).status).toBe(400);
+    const found = (await (await call('/v2/flowControl?search=rat')).json()) as { flowControlKey: string }[];
+    expect(found.map(({ flowControlKey }) => flowControlKey)).toEqual(['rated']);
+  });
+});
+
+it('keeps delays when the clock of the gateway jumps', async () => {
+  const started = performance.now();
+  const real = Date.now;
+  await publish(gateway, `${receiver.url}/jump`, { 'upstash-delay': '2s' });
+  jest.spyOn(Date, 'now').mockImplementation(() => real() + 86_400_000);
+  await publish(gateway, `${receiver.url}/jump`, { 'upstash-delay': '2s' });
+  jest.spyOn(Date, 'now').mockImplementation(() => real() - 86_400_000);
+  await publish(gateway, `${receiver.url}/jump`, { 'upstash-delay': '2s' });
+  await eventually(() => expect(at('/jump')).toHaveLength(3), 10_000);
+  jest.restoreAllMocks();
+  for (const { at: time } of at('/jump')) {
+    expect(time - started).toBeGreaterThanOrEqual(1_990);
+    expect(time - started).toBeLessThan(4_000);
+  }
+});
+
+it('gives a URL group instructions for messages that bring none of their own', async () => {
+  const endpoints = JSON.stringify({ endpoints: [{ url: `${receiver.url}/default`, name: 'e' }] });
+  expect((await call('/v2/topics/defaults/endpoints', 'POST', {}, endpoints)).status).toBe(200);
+  const headers = JSON.stringify({
+    headers: { 'Upstash-Method': ['PUT'], 'Upstash-Forward-X-Own': 'group' },
+  });
+  expect((await call('/v2/topics/defaults', 'PATCH', {}, headers)).status).toBe(200);
+  await publish(gateway, 'defaults');
+  await publish(gateway, 'defaults', { 'upstash-method': 'PATCH' });
+  await eventually(() =>
+    expect(at('/default').map((r) => [r.method, r.headers['x-own']])).toEqual(
+      expect.arrayContaining([
+        ['PUT', 'group'],
+        ['PATCH', 'group'],
+      ]),
+    ),
+  );
+  const wrong = JSON.stringify({ headers: { 'Upstash-Retries': '77' } });
+  expect((await call('/v2/topics/defaults', 'PATCH', {}, wrong)).status).toBe(400);
+  expect((await call('/v2/topics/defaults', 'PATCH', {}, '{"headers":{"X-A":"1"}}')).status).toBe(400);
+});
+
+it('writes a dead letter and its failure callback although a gateway died between outcome and dead-letter exchange', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/dying`, {
+    'upstash-delay': '1h',
+    'upstash-failure-callback': `${receiver.url}/dead`,
+  });
+  await namespace.query(
+    `update $schema.messages set state = 'FAILING', failure_status = 502, failure_headers = '{}', failure_body = 'bad', sweep_at = now()
+      where id = $1`,
+    [body.messageId],
+  );
+  await eventually(() => expect(at('/dead')).toHaveLength(1), 10_000);
+  const told = JSON.parse(String(at('/dead')[0]?.body)) as Record<string, unknown>;
+  expect(told).toMatchObject({ status: 502, sourceMessageId: body.messageId, dlqId: expect.any(String) });
+  const letter = (await (await call(`/v2/dlq/${told.dlqId}`)).json()) as Record<string, unknown>;
+  expect(letter).toMatchObject({ dlqId: told.dlqId, responseStatus: 502, responseBody: 'bad' });
+  const retried = await call(`/v2/dlq/retry/${told.dlqId}`, 'POST', {
+    'upstash-retries': '1',
+    'upstash-method': 'PUT',
+  });
+  expect(retried.status).toBe(201);
+  await eventually(() => expect(at('/dying').map(({ method }) => method)).toEqual(['PUT']));
+  expect((await call(`/v2/dlq/${told.dlqId}`)).status).toBe(404);
+  expect((await call('/v2/dlq/retry/1-1', 'POST')).status).toBe(404);
+});
+
+it('never takes an empty id or an unknown filter for everything', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/safe`, { 'upstash-delay': '1h' });
+  for (const path of [
+    '/v2/messages/',
+    '/v2/dlq/',
+    '/v2/messages?labels=x',
+    '/v2/dlq?messageID=1',
+    '/v2/messages?label=',
+  ])
+    expect((await call(path, 'DELETE')).status).toBe(400);
+  expect(await (await call('/v2/messages?messageIds=', 'DELETE')).json()).toEqual({ cancelled: 0 });
+  expect(await (await call('/v2/messages', 'DELETE', {}, '{"messageIds":[]}')).json()).toEqual({
+    cancelled: 0,
+  });
+  const older = JSON.stringify({ messageIds: [body.messageId] });
+  expect(await (await call('/v2/messages', 'DELETE', {}, older)).json()).toEqual({ cancelled: 1 });
+});
