@@ -9,6 +9,8 @@ export interface DeadLettererTools {
   readonly store: MessageStore;
   readonly sender: TokenSender;
   readonly turns: Turns;
+  /** Counts failure callbacks as messages of the day. */
+  readonly charge: (count: number) => void;
   /** Unix time in ms. */
   readonly now: () => number;
   readonly log: Logger;
@@ -20,7 +22,7 @@ export class DeadLetterer {
 
   /** Resolves when the token has served; rejects when it must come again. */
   async process({ id }: Token, signal: AbortSignal): Promise<'served'> {
-    const { store, sender, turns, now, log } = this.tools;
+    const { store, sender, turns, charge, now, log } = this.tools;
     const dying = await store.dying(id);
     // written before, by a token that came twice; or one that RabbitMQ gave up, whose message the sweeper finds
     if (dying === undefined) return 'served';
@@ -28,6 +30,7 @@ export class DeadLetterer {
     const dlqId = newDeadLetterId(now());
     const callbacks = failureCallbackMessages(message, result, dlqId, now());
     if (!(await store.bury(id, dlqId, callbacks))) return 'served';
+    charge(callbacks.length);
     log.info({ id, dlqId }, 'queue: a message is dead');
     await sender.sendAll(
       callbacks.map((callback) => ({ id: callback.id, attempt: 0, delayMs: callback.delayMs })),

@@ -44,8 +44,14 @@ export function openDelivery(parts: DeliveryParts): void {
   const { log, lifecycle } = runtime;
   const { names } = topology;
   lifecycle.onStop('queue turns', () => turns.stop());
-  const worker = openWorker(parts);
-  const deadLetterer = new DeadLetterer({ ...parts, now: runtime.now, log });
+  const { usage } = parts.scheduler;
+  const charge = (count: number) => {
+    usage
+      .charge(count)
+      .catch((err: unknown) => log.warn({ err }, 'queue: messages of the day were not counted'));
+  };
+  const worker = openWorker(parts, charge);
+  const deadLetterer = new DeadLetterer({ ...parts, charge, now: runtime.now, log });
   const dispatcher = new Dispatcher({
     sources: [
       { queue: names.work, process: (token, signal) => worker.process(token, signal) },
@@ -74,7 +80,7 @@ export function openDelivery(parts: DeliveryParts): void {
   lifecycle.onStop('queue deliveries', () => dispatcher.stop(config.stopGraceMs), config.stopGraceMs + 5_000);
 }
 
-function openWorker(parts: DeliveryParts): Worker {
+function openWorker(parts: DeliveryParts, charge: (count: number) => void): Worker {
   const { config, runtime, store, outbound, keys } = parts;
   const { log, lifecycle, now } = runtime;
   const tools = {
@@ -87,6 +93,7 @@ function openWorker(parts: DeliveryParts): Worker {
   lifecycle.onStop('queue leases', () => leases.stop());
   return new Worker({
     ...parts,
+    charge,
     leases,
     places: new DestinationPlaces({
       most: config.destinationConcurrency,

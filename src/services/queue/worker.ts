@@ -31,6 +31,8 @@ export interface WorkerTools {
   readonly places: DestinationPlaces;
   readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
   readonly metrics: QueueMetrics;
+  /** Counts callbacks as messages of the day. */
+  readonly charge: (count: number) => void;
   readonly now: () => number;
   readonly log: Logger;
 }
@@ -84,6 +86,7 @@ export class Worker {
       }
       leases.letGo(message);
       this.tools.metrics.concluded(conclusion);
+      this.tools.charge(conclusion.callbacks.length);
       await this.follow(conclusion, signal);
       return conclusion.decision.kind === 'dead' ? 'dead' : 'served';
     } catch (error) {

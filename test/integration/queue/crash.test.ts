@@ -7,6 +7,7 @@ import {
   startReceiver,
 } from '../../support/queue.js';
 import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
+import { TOKENS } from '../../support/tokens.js';
 
 const CONCURRENCY = 20;
 const namespace = queueNamespace({ concurrency: CONCURRENCY, stopGraceMs: 1_000 });
@@ -92,7 +93,7 @@ it('killed while publishing, delivering, retrying and calling back, three times:
     const first = await publishAccepted(gateway, path, range(100, life * 300), headers);
     expect(first).toHaveLength(100);
     const rest = publishAccepted(gateway, path, range(200, life * 300 + 100), headers);
-    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30));
+    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30), 20_000);
     await gateway.kill();
     accepted.push(...first, ...(await rest));
   }
@@ -116,6 +117,59 @@ it('killed beside another gateway: that one takes over, with no more duplicates 
   await expectAllDelivered(path, accepted);
   expect(duplicates(path)).toBeLessThanOrEqual(CONCURRENCY);
 }, 60_000);
+
+it('killed while messages die and call back, twice: each is delivered or dead, with one dead letter and its failure callback', async () => {
+  const [path, failed] = [freshPath(), freshPath()];
+  answer = (n, respond) => {
+    // every other message never succeeds; the failure callbacks carry the number 0 and do
+    setTimeout(() => respond(n % 2 === 1 ? 500 : 200, { 'Retry-After': '100ms' }), 10);
+  };
+  const headers = { 'upstash-retries': '1', 'upstash-failure-callback': `${receiver.url}${failed}?0` };
+  const accepted: number[] = [];
+  for (let life = 0; life < 2; life++) {
+    const gateway = await start();
+    const some = publishAccepted(gateway, path, range(200, life * 200), headers);
+    await eventually(() => expect(arrivals(failed).length).toBeGreaterThan(10 + life * 100), 20_000);
+    await gateway.kill();
+    accepted.push(...(await some));
+  }
+  await start();
+  await expectAllDelivered(path, accepted);
+  const letters = await namespace.query<{ url: string }>(
+    'select url from $schema.dead_letters d join $schema.messages m on m.id = d.message_id where url like $1',
+    [`%${path}?%`],
+  );
+  const dead = letters.map(({ url }) => Number(url.split('?')[1])).sort((a, b) => a - b);
+  expect(new Set(dead).size).toBe(dead.length);
+  expect(accepted.filter((n) => n % 2 === 1 && !dead.includes(n))).toEqual([]);
+  const ids = receiver.received
+    .filter(({ url }) => url.startsWith(`${failed}?`))
+    .map(({ body }) => (JSON.parse(String(body)) as { dlqId: string }).dlqId);
+  // each once, but for those that were on their way when a gateway died
+  expect(new Set(ids).size).toBe(dead.length);
+  expect(ids.length - dead.length).toBeLessThanOrEqual(2 * CONCURRENCY);
+}, 120_000);
+
+it('killed in the midst of an ordered queue: all arrive, and none before the one that was published before it', async () => {
+  const path = freshPath();
+  answer = (_, respond) => void setTimeout(respond, 10, 200);
+  const enqueue = async (gateway: SpawnedGateway, n: number) => {
+    const reply = await fetch(`${gateway.url}/queue/v2/enqueue/ordered/${receiver.url}${path}?${n}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKENS.queue}` },
+    });
+    expect(reply.status).toBe(200);
+  };
+  const doomed = await start();
+  for (let n = 0; n < 60; n++) await enqueue(doomed, n);
+  await doomed.kill();
+  const other = await start();
+  for (let n = 60; n < 80; n++) await enqueue(other, n);
+  await expectAllDelivered(path, range(80), 60_000);
+  const firsts = arrivals(path).filter((n, i, all) => all.indexOf(n) === i);
+  expect(firsts).toEqual(range(80));
+  expect(duplicates(path)).toBeLessThanOrEqual(1);
+}, 120_000);
 
 describe('SIGTERM', () => {
   it('lets attempts end and delivers nothing twice', async () => {
