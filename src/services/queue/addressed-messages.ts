@@ -60,7 +60,7 @@ export async function addressedMessages(
       `${destination} is neither a URL (http:// or https://) nor a known URL group.`,
     );
   const messages = group.endpoints.map((endpoint) => {
-    checkDestination(endpoint.url, `The endpoint ${endpoint.name ?? endpoint.url}`, guard);
+    checkDestination(endpoint.url, `An endpoint of ${destination}`, guard);
     return messageTo(endpoint, request, destination, group.headers, tools);
   });
   return { messages, isGroup: true };

@@ -65,13 +65,14 @@ export const batchRoute: RawRoute<QueueDeps> = {
   errors: [400, 401, 403, 413, 429, 503],
   handle: async ({ body }, { remoteAddress, signal }, deps) => {
     const entries = entriesOf(body);
+    const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
     const outcomes: Outcome[] = [];
     const ordered = entries.some((entry) => (entry as { queue?: unknown } | null)?.queue);
     // entries of one queue must be stored in their order
     const step = ordered ? 1 : AT_ONCE;
     for (let i = 0; i < entries.length && !signal.aborted; i += step) {
       const some = entries.slice(i, i + step);
-      outcomes.push(...(await Promise.all(some.map((entry) => publishEntry(entry, remoteAddress, deps)))));
+      outcomes.push(...(await Promise.all(some.map((entry) => publishEntry(entry, callerIp, deps)))));
     }
     const failed = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []));
     // nothing at all was taken, and not for a reason that lies in the entries

@@ -28,7 +28,6 @@ export async function resendDeadLetters(
     .transaction(async (connection) => {
       const dead = await deadLetters.take(connection, conditions, limit);
       const messages = dead.map((message) => resentMessage(message, headers, new Map(), environment));
-      await usage.take(messages.length);
       return { messages, intake: await takeInWith(connection, messages, accept) };
     })
     .catch((error: unknown) => {
@@ -41,5 +40,6 @@ export async function resendDeadLetters(
     log.warn({ err, messages: messages.length }, 'queue: dead letters wait for the sweeper');
   }
   onAccepted(messages.length);
+  await usage.charge(messages.length);
   return messages.map(({ id }) => id);
 }

@@ -5,6 +5,9 @@ export interface Guard {
   judgeHost(hostname: string): string | undefined;
 }
 
+/** Longer URLs are refused: destinations would, and it is stored with each message and signed with each delivery. */
+const MAX_LENGTH = 16_384;
+
 /** Query keys that are meant for the queue service and not for the destination. */
 const OWN_KEY = /^(qstash_token$|upstash-|service-)/i;
 
@@ -47,6 +50,7 @@ export function cutTarget(target: string): CutTarget {
  */
 export function checkDestination(text: string, what: string, guard: Guard): URL {
   const refuse = (reason: string) => new HttpError('invalid_request', `${what} ${reason}`);
+  if (text.length > MAX_LENGTH) throw refuse(`is longer than ${MAX_LENGTH} characters`);
   if (/[^\x21-\x7e]/.test(text))
     throw refuse('holds blanks or other characters that must be percent-encoded');
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(text)?.[1]?.toLowerCase();

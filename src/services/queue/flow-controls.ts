@@ -25,6 +25,8 @@ export interface FlowState {
 interface LockedRow {
   parallelism: number | null;
   rate: number | null;
+  /** Seconds. */
+  period: number;
   paused: boolean;
   rate_count: number;
   period_left_ms: number;
@@ -37,6 +39,21 @@ const MOST_RELEASED = 1_000;
 export type FlowClaim =
   | { readonly message: ClaimedMessage }
   | { readonly message: undefined; readonly roomInMs: number | undefined };
+
+/** Messages that were let go, whose tokens are to be published now, and when the rate will let further ones go. */
+export interface Released {
+  readonly tokens: readonly DueToken[];
+  readonly roomInMs: number | undefined;
+}
+
+interface Room {
+  /** Attempts that may begin now. */
+  readonly places: number;
+  /** When the rate allows more. */
+  readonly inMs: number | undefined;
+  /** A period of the rate; `undefined` without one. */
+  readonly periodMs: number | undefined;
+}
 
 /**
  * Limits that messages with one key share. A message over the limit is held in Postgres, without a token, until there is
@@ -74,15 +91,17 @@ export class FlowControls {
     });
   }
 
-  /** Lets as many held messages go as the key has room for. @returns their tokens, to be published after this */
-  release(key: string): Promise<DueToken[]> {
+  /** Lets as many held messages go as the key has room for. */
+  release(key: string): Promise<Released> {
     return this.database.transaction(async (connection) => {
-      const { places } = await this.roomOf(connection, key);
-      if (places < 1) return [];
+      const { places, inMs, periodMs } = await this.roomOf(connection, key);
+      if (places < 1) return { tokens: [], roomInMs: inMs };
       const values = [key, Math.min(places, MOST_RELEASED), this.graceMs];
       type Row = { id: string; attempt: number };
       const { rows } = await connection.query<Row>(this.sql.release, values, 'queue_flow_release');
-      return rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
+      const tokens = rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
+      // there may be more, for which nobody will ask when the period that these begin is over
+      return { tokens, roomInMs: rows.length < places ? undefined : periodMs };
     });
   }
 
@@ -120,20 +139,20 @@ export class FlowControls {
     return (await this.database.query<{ running: number }>(this.sql.running)).rows[0]?.running ?? 0;
   }
 
-  /** How many attempts may begin, under the key's lock, and when the rate allows more. */
-  private async roomOf(
-    connection: Queryable,
-    key: string,
-  ): Promise<{ places: number; inMs: number | undefined }> {
-    const lock = () => connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');
-    const [row] = (await lock()).rows;
-    if (row === undefined) return { places: MOST_RELEASED, inMs: undefined };
-    if (row.paused) return { places: 0, inMs: undefined };
-    const rateLeft =
-      row.rate === null ? MOST_RELEASED : row.rate - (row.period_left_ms > 0 ? row.rate_count : 0);
-    if (rateLeft < 1) return { places: 0, inMs: row.period_left_ms };
-    if (row.parallelism === null) return { places: rateLeft, inMs: undefined };
+  /** To be asked under the key's lock, which this takes. */
+  private async roomOf(connection: Queryable, key: string): Promise<Room> {
+    const { rows } = await connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');
+    const [row] = rows;
+    const nothing = { inMs: undefined, periodMs: undefined };
+    if (row === undefined) return { ...nothing, places: MOST_RELEASED };
+    if (row.paused) return { ...nothing, places: 0 };
+    const { rate, parallelism, period, rate_count: count, period_left_ms: leftMs } = row;
+    const rateLeft = rate === null ? MOST_RELEASED : rate - (leftMs > 0 ? count : 0);
+    const periodMs = rate === null ? undefined : period * 1_000;
+    if (rateLeft < 1) return { places: 0, inMs: leftMs, periodMs };
+    if (parallelism === null) return { places: rateLeft, inMs: undefined, periodMs };
     const busy = await connection.query<{ running: number }>(this.sql.busy, [key], 'queue_flow_busy');
-    return { places: Math.min(rateLeft, row.parallelism - (busy.rows[0]?.running ?? 0)), inMs: undefined };
+    const places = Math.min(rateLeft, parallelism - (busy.rows[0]?.running ?? 0));
+    return { places, inMs: undefined, periodMs };
   }
 }

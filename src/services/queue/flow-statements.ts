@@ -19,7 +19,7 @@ export function flowStatements(schema: string) {
       where (not c.pinned_parallelism and c.parallelism is distinct from excluded.parallelism)
         or (not c.pinned_rate and (c.rate, c.period) is distinct from (excluded.rate, excluded.period))`,
 
-    lock: `select parallelism, rate, paused, rate_count,
+    lock: `select parallelism, rate, period, paused, rate_count,
         (extract(epoch from ${periodEnd} - now()) * 1000)::float8 as period_left_ms
       from ${controls} where key = $1 for update`,
 

@@ -16,7 +16,7 @@ export function requestOf(
   { remoteAddress }: RouteContext,
 ): PublishRequest {
   const { destination, settings } = cutTarget(target);
-  return { destination, settings, headers, body, callerIp: remoteAddress };
+  return { destination, settings, headers, body, callerIp: remoteAddress?.replace(/^::ffff:/, '') ?? null };
 }
 
 /** What a publish is answered: one object for a URL, an array for a URL group. */

@@ -120,6 +120,9 @@ export function queueStatements(schema: string) {
     purgeDeadLetters: `delete from ${deadLetters} where id in (
         select id from ${deadLetters} where created_at < ${fromNow('-$1::float8')} order by created_at limit $2
       )`,
+    /** Attempts whose message was cancelled or ended otherwise meanwhile */
+    purgeRunning: `delete from ${tableOf(schema, 'flow_running')} r
+      where not exists (select from ${messages} m where m.id = r.message_id and m.finished_at is null)`,
     purgeDeduplication: `delete from ${deduplication} where key in (
         select key from ${deduplication} where expires_at < now() order by expires_at limit $1
       )`,

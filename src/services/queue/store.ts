@@ -168,6 +168,7 @@ export class MessageStore {
   async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
     const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
     const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
+    await this.run(this.database, 'purgeRunning', []);
     const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
     return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
   }

@@ -34,7 +34,9 @@ export class Turns {
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   async releaseKey(key: string): Promise<void> {
     await this.quietly(async () => {
-      await this.options.sender.sendAll(await this.options.flows.release(key), this.aborter.signal);
+      const { tokens, roomInMs } = await this.options.flows.release(key);
+      if (roomInMs !== undefined) this.wake(key, roomInMs);
+      await this.options.sender.sendAll(tokens, this.aborter.signal);
     });
   }
 

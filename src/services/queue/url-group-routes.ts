@@ -123,7 +123,7 @@ const addEndpoints = route({
       if (url === undefined) throw new HttpError('invalid_request', 'Each endpoint needs a url.');
       if (url.length > MAX_URL)
         throw new HttpError('invalid_request', `The URL of an endpoint has at most ${MAX_URL} characters.`);
-      checkDestination(url, `The endpoint ${url.slice(0, 100)}`, guard);
+      checkDestination(url, 'The URL of an endpoint', guard);
       if (name !== undefined) checkName(name, 'endpoint');
       return { ...(name === undefined ? {} : { name }), url };
     });

@@ -297,6 +297,8 @@ describe('refusals', () => {
       /10\.0\.0\.1 is not a public address/,
     ],
     ['https://example.com/', { 'upstash-dedup-id': 'a' }, 400, /upstash-dedup-id: is not supported/],
+    [`https://example.com/${'x'.repeat(100_000)}`, {}, 400, /longer than 16384 characters/],
+    ['https://example.com/?upstash-label=a%0d%0ab', {}, 400, /cannot stand in a header/],
     ['https://example.com/?upstash-retries=9', {}, 400, /limit of 5/],
     ['https://example.com/', { 'upstash-delay': '31d' }, 400, /limit of 2592000 s/],
   ])('%s %p: %i', async (destination, headers, status, reason) => {
@@ -347,6 +349,25 @@ it('delivers many messages of many senders, each exactly once while nothing brea
   const got = at(path).map(({ url, body }) => [url, String(body)].join());
   expect(new Set(got).size).toBe(300);
   expect(got).toHaveLength(300);
+});
+
+it('counts what it does', async () => {
+  const path = freshPath();
+  answers = ({ url }) => (url === path ? { status: 500, headers: { 'Retry-After': '0' } } : {});
+  await publish(gateway, receiver.url + path, { 'upstash-retries': '1' });
+  await publish(gateway, receiver.url + freshPath());
+  await eventually(async () => {
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    const value = (series: string) =>
+      Number(new RegExp(`^${series.replace(/[{}]/g, '\\$&')} (.*)$`, 'm').exec(metrics)?.[1]);
+    expect(value('portico_queue_published_total')).toBeGreaterThan(1);
+    for (const outcome of ['delivered', 'retried', 'dead'])
+      expect(value(`portico_queue_outcomes_total{outcome="${outcome}"}`)).toBeGreaterThan(0);
+    expect(value('portico_queue_responses_total{status="5xx"}')).toBeGreaterThan(1);
+    expect(value('portico_queue_attempts_in_flight')).toBe(0);
+    expect(value('portico_queue_lateness_seconds_count')).toBeGreaterThan(2);
+    expect(value('portico_queue_attempt_seconds_count')).toBeGreaterThan(2);
+  });
 });
 
 it('tells its limits', async () => {

@@ -3,7 +3,8 @@ import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
-const namespace = queueNamespace();
+/** The sweep would let go by itself what the parts under test forget. */
+const namespace = queueNamespace({ sweepIntervalMs: 3_000 });
 let gateway: RunningGateway;
 let receiver: Receiver;
 let fails: (path: string, body: string) => boolean = () => false;
