@@ -19,6 +19,8 @@ const BENCHES = [
   'broker-idle',
   'queue-publish',
   'queue-deliver',
+  'queue-slow-neighbour',
+  'queue-delayed',
 ];
 
 const VARIABLES = {
