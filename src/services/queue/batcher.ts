@@ -5,13 +5,15 @@ interface Waiting<Input, Output> {
 }
 
 export interface BatcherOptions<Input, Output> {
-  /** One result for each input, in their order. A rejection is everybody's. */
+  /** One result for each input, in their order. A rejection is everybody's, unless it may be told apart. */
   readonly run: (inputs: readonly Input[]) => Promise<readonly Output[]>;
   /** Most inputs of one run. */
   readonly size: number;
   /** Bytes, say, of an input, and how many of them a run takes; a single input may have more. */
   readonly weigh?: (input: Input) => number;
   readonly weight?: number;
+  /** Whether a rejection may be the fault of one input, so that each is to be run alone: the others must not suffer. */
+  readonly tellApart?: (error: unknown) => boolean;
   /** Most runs at once; what comes meanwhile waits and goes together. */
   readonly parallel: number;
 }
@@ -63,10 +65,16 @@ export class Batcher<Input, Output> {
         resolve(outputs[i] as Output);
       });
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      if (batch.length > 1 && this.options.tellApart?.(error) === true) await this.runAlone(batch);
+      else for (const { reject } of batch) reject(error);
     } finally {
       this.running -= 1;
       this.schedule();
     }
+  }
+
+  private async runAlone(batch: readonly Waiting<Input, Output>[]): Promise<void> {
+    for (const { input, resolve, reject } of batch)
+      await this.options.run([input]).then(([output]) => resolve(output as Output), reject);
   }
 }

@@ -83,7 +83,7 @@ export class Controls {
     this.seen.add(prefix);
     const bare = name.slice(prefix.length);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-    if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
+    if (/[\x00-\x08\x0a-\x1f\x7f]|\p{Surrogate}/u.test(value))
       throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);
     if (!NO_INSTRUCTION.test(bare)) this.controls.set(bare, { sentAs: name, value });
   }

@@ -8,6 +8,7 @@ import { DestinationPlaces } from './destination-places.js';
 import { Dispatcher } from './dispatcher.js';
 import type { EventLog } from './event-log.js';
 import { LeaseKeeper } from './lease-keeper.js';
+import type { MessageUpkeep } from './message-upkeep.js';
 import type { TokenPublisher } from './publisher.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import { Scheduler, type SchedulerTools } from './scheduler.js';
@@ -27,6 +28,7 @@ export interface DeliveryParts {
   readonly topology: Topology;
   readonly declare: (channel: Channel) => Promise<void>;
   readonly store: MessageStore;
+  readonly upkeep: MessageUpkeep;
   readonly database: Database;
   readonly outbound: Outbound;
   readonly publisher: TokenPublisher;

@@ -1,4 +1,5 @@
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
+import { HttpError } from '../../http/errors.js';
 import { isTransportHeader } from '../../lib/outbound.js';
 import type { Controls } from './control-headers.js';
 import { canonicalHeaderName, type HeaderMap } from './message.js';
@@ -27,8 +28,13 @@ export function deliveredHeaders(
   everything: boolean,
 ): HeaderMap {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(forwardable(incoming)))
-    if (everything || BODY_HEADERS.includes(name)) headers[canonicalHeaderName(name)] = value;
+  for (const [name, value] of Object.entries(forwardable(incoming))) {
+    if (!everything && !BODY_HEADERS.includes(name)) continue;
+    // Node has checked those of a request, but not those of an entry in a batch
+    if (!isHeader(name, value))
+      throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);
+    headers[canonicalHeaderName(name)] = value;
+  }
   return { ...headers, ...markedHeaders(controls, 'forward-') };
 }
 
@@ -39,13 +45,19 @@ export function deliveredHeaders(
 export function markedHeaders(controls: Controls, start: string): HeaderMap {
   const headers: Record<string, string> = {};
   for (const [name, value] of controls.below(start)) {
-    try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
-    } catch {
+    if (!isHeader(name, value))
       throw controls.refusal(start + name, 'holds characters that cannot stand in a header');
-    }
     if (!isTransportHeader(name)) headers[canonicalHeaderName(name)] = value;
   }
   return headers;
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -13,6 +13,7 @@ import { formatError } from './errors.js';
 import { EventLog } from './event-log.js';
 import { FlowControls } from './flow-controls.js';
 import { MessageIndex } from './message-index.js';
+import { MessageUpkeep } from './message-upkeep.js';
 import { queueMigrations } from './migrations.js';
 import { OrderedQueues } from './ordered-queues.js';
 import { TokenPublisher } from './publisher.js';
@@ -110,6 +111,7 @@ function openParts(
     usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now),
     groups: new UrlGroups(database, schema, config),
     index: new MessageIndex(database, schema),
+    upkeep: new MessageUpkeep(database, schema, graceMs),
     deadLetters: new DeadLetterStore(database, schema),
     schedules: new Schedules(database, schema, config.maxSchedules),
   };

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../lib/postgres.js';
+import { classifyDatabaseError, type Database, type Queryable } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
 import type { Claim } from './claim.js';
@@ -24,6 +24,9 @@ const MAX_BATCH = 200;
 /** No statement brings or takes more than about so many bytes of bodies. */
 const BATCH_BYTES = 16 * 1024 * 1024;
 
+/** Postgres refused the statement for what is in it. */
+const isRefusal = (error: unknown) => classifyDatabaseError(error).kind === 'statement';
+
 export interface StoreOptions {
   readonly database: Database;
   readonly schema: string;
@@ -46,7 +49,12 @@ export class MessageStore {
   constructor(private readonly options: StoreOptions) {
     this.sql = queueStatements(options.schema);
     this.database = options.database;
-    const byBytes = { size: MAX_BATCH, parallel: PARALLEL_BATCHES, weight: BATCH_BYTES };
+    const byBytes = {
+      size: MAX_BATCH,
+      parallel: PARALLEL_BATCHES,
+      weight: BATCH_BYTES,
+      tellApart: isRefusal,
+    };
     this.inserts = new Batcher({
       ...byBytes,
       run: async (messages) => {
@@ -150,27 +158,6 @@ export class MessageStore {
   /** @returns the messages, all of them, or none when they can no longer be refused */
   async refuse(ids: readonly string[]): Promise<{ id: string; queue_name: string | null }[]> {
     return (await this.run<{ id: string; queue_name: string | null }>(this.database, 'refuse', [ids])).rows;
-  }
-
-  /** Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps. */
-  async sweep(limit: number): Promise<(Token & { readonly failing: boolean })[]> {
-    const { schema, graceMs } = this.options;
-    return this.database.transaction(async (connection) => {
-      const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [
-        `portico queue sweep ${schema}`,
-      ]);
-      if (lock.rows[0]?.taken !== true) return [];
-      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [graceMs, limit])).rows;
-    });
-  }
-
-  /** Removes what has been kept long enough. @returns the number of removed rows of the kind that had most */
-  async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
-    const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
-    const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
-    await this.run(this.database, 'purgeRunning', []);
-    const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
-    return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
   }
 
   private async standing(token: Token): Promise<Claim> {

@@ -1,6 +1,6 @@
 import type { Logger } from '../../lib/logger.js';
+import type { MessageUpkeep } from './message-upkeep.js';
 import type { TokenPublisher } from './publisher.js';
-import type { MessageStore } from './store.js';
 import type { Turns } from './turns.js';
 
 /** Messages looked at in one sweep; while the work queue is longer than this, what is overdue only waits its turn. */
@@ -9,7 +9,7 @@ const PURGE_LIMIT = 2_000;
 const CONFIRM_MS = 10_000;
 
 export interface SweeperOptions {
-  readonly store: MessageStore;
+  readonly upkeep: MessageUpkeep;
   readonly publisher: TokenPublisher;
   readonly turns: Turns;
   /** What else is to be looked after now and then. */
@@ -43,7 +43,7 @@ export class Sweeper {
   }
 
   private async run(): Promise<void> {
-    const { store, turns, ages, chores, log } = this.options;
+    const { upkeep, turns, ages, chores, log } = this.options;
     for (const chore of chores)
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
@@ -51,17 +51,17 @@ export class Sweeper {
       await turns.repair();
       // as much as came in since the last time, but other work gets its turn between two statements
       for (let removed = PURGE_LIMIT; removed === PURGE_LIMIT && !this.stopping; )
-        removed = await store.purge(ages, PURGE_LIMIT);
+        removed = await upkeep.purge(ages, PURGE_LIMIT);
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');
     }
   }
 
   private async sweep(): Promise<void> {
-    const { store, publisher, backlog, log } = this.options;
+    const { upkeep, publisher, backlog, log } = this.options;
     const waiting = await backlog();
     if (waiting === undefined || waiting > SWEEP_LIMIT || publisher.unavailable !== undefined) return;
-    const lost = await store.sweep(SWEEP_LIMIT);
+    const lost = await upkeep.sweep(SWEEP_LIMIT);
     if (lost.length === 0) return;
     log.info({ messages: lost.length }, 'queue: overdue messages get a new token');
     await Promise.all(

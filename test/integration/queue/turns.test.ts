@@ -207,6 +207,59 @@ it('writes a dead letter and its failure callback although a gateway died betwee
   expect((await call('/v2/dlq/retry/1-1', 'POST')).status).toBe(404);
 });
 
+it('takes one of many equal messages that come at the same time', async () => {
+  const headers = { 'upstash-deduplication-id': 'at-once' };
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => publish(gateway, `${receiver.url}/once`, headers, String(i))),
+  );
+  expect(new Set(replies.map(({ body }) => body.messageId)).size).toBe(1);
+  expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(202)]);
+  await publish(gateway, `${receiver.url}/once`, {}, 'last');
+  await eventually(() => expect(at('/once').map(({ body }) => String(body))).toContain('last'));
+  expect(at('/once')).toHaveLength(2);
+  // its key goes with a message that is cancelled
+  const later = { 'upstash-deduplication-id': 'cancelled', 'upstash-delay': '1h' };
+  const first = await publish(gateway, `${receiver.url}/once`, later);
+  await call(`/v2/messages/${first.body.messageId}`, 'DELETE');
+  expect((await publish(gateway, `${receiver.url}/once`, later)).status).toBe(200);
+});
+
+it('tells which entries of a batch are bad and why, whatever is in them', async () => {
+  const entry = (change: object) => ({ destination: `${receiver.url}/batch`, body: 'b', ...change });
+  const entries = [
+    entry({}),
+    null,
+    entry({ destination: '' }),
+    entry({ headers: { 'Content-Type': 'a\r\nb' } }),
+    entry({ headers: { 'Upstash-Label': '\ud800' } }),
+    entry({ headers: { 'Upstash-Forward-X': '\u0000' } }),
+    entry({ destination: 'https://exämple.com/' }),
+    entry({ body: 'x'.repeat(1_048_577) }),
+    entry({ headers: { 'Upstash-Delay': '-5s' } }),
+    entry({ body: '\u0000\ud800ä' }),
+  ];
+  const reply = await call('/v2/batch', 'POST', {}, JSON.stringify(entries));
+  const results = (await reply.json()) as { messageId?: string; error?: string }[];
+  expect(results.map(({ messageId }) => messageId !== undefined)).toEqual([
+    true,
+    ...Array(8).fill(false),
+    true,
+  ]);
+  expect(results.map(({ error }) => error)).toMatchObject([
+    undefined,
+    expect.stringContaining('expected object'),
+    expect.stringContaining('destination is missing'),
+    expect.stringContaining('content-type'),
+    expect.stringContaining('upstash-label'),
+    expect.stringContaining('upstash-forward-x'),
+    expect.stringContaining('percent-encoded'),
+    expect.stringContaining('maxMessageSize'),
+    expect.stringContaining('expected a duration'),
+    undefined,
+  ]);
+  await eventually(() => expect(at('/batch')).toHaveLength(2));
+});
+
 it('never takes an empty id or an unknown filter for everything', async () => {
   const { body } = await publish(gateway, `${receiver.url}/safe`, { 'upstash-delay': '1h' });
   for (const path of [

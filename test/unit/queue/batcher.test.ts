@@ -71,3 +71,33 @@ it('fails everybody of a failed call, and nobody after', async () => {
   const results = await Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled']);
 });
+
+it('runs each input alone when one of them may be at fault', async () => {
+  const batcher = new Batcher<number, number>({
+    run: async (inputs) => {
+      if (inputs.includes(13)) throw new Error('bad luck');
+      return inputs.map((n) => n * 2);
+    },
+    size: 10,
+    parallel: 1,
+    tellApart: () => true,
+  });
+  const results = await Promise.allSettled([1, 13, 3].map((n) => batcher.add(n)));
+  expect(results).toMatchObject([{ value: 2 }, { reason: { message: 'bad luck' } }, { value: 6 }]);
+});
+
+it('takes no more than the weight of a run, but one input whatever it weighs', async () => {
+  const runs: number[][] = [];
+  const batcher = new Batcher<number, undefined>({
+    run: async (inputs) => {
+      runs.push([...inputs]);
+      return inputs.map(() => undefined);
+    },
+    size: 10,
+    parallel: 1,
+    weigh: (n) => n,
+    weight: 10,
+  });
+  await Promise.all([4, 5, 3, 50, 1, 2].map((n) => batcher.add(n)));
+  expect(runs).toEqual([[4, 5], [3], [50], [1, 2]]);
+});

@@ -1,0 +1,44 @@
+import type { Database, Queryable } from '../../lib/postgres.js';
+import type { Token } from './message.js';
+import { queueStatements } from './statements.js';
+
+/** Finds messages whose token is lost, and removes what has been kept long enough. */
+export class MessageUpkeep {
+  private readonly sql: ReturnType<typeof queueStatements>;
+
+  constructor(
+    private readonly database: Database,
+    private readonly schema: string,
+    /** How long after its due time a message without a claim counts as lost by RabbitMQ, in ms. */
+    private readonly graceMs: number,
+  ) {
+    this.sql = queueStatements(schema);
+  }
+
+  /** Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps. */
+  sweep(limit: number): Promise<(Token & { readonly failing: boolean })[]> {
+    return this.database.transaction(async (connection) => {
+      const key = `portico queue sweep ${this.schema}`;
+      const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
+      if (lock.rows[0]?.taken !== true) return [];
+      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [this.graceMs, limit])).rows;
+    });
+  }
+
+  /** @returns the number of removed rows of the kind that had most */
+  async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
+    const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
+    const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
+    await this.run(this.database, 'purgeRunning', []);
+    const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
+    return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
+  }
+
+  private run<Row>(
+    connection: Queryable,
+    statement: keyof ReturnType<typeof queueStatements>,
+    values: unknown[],
+  ) {
+    return connection.query<Row>(this.sql[statement], values, `queue_${statement}`);
+  }
+}
