@@ -5,6 +5,7 @@ import { discardBody } from './body.js';
 import { HttpError } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
+import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
 import type { RawStream } from './raw-stream.js';
@@ -37,8 +38,7 @@ export class Exchange implements RouteContext {
   private stream: OpenStream | undefined;
   private deadline = Number.POSITIVE_INFINITY;
   private readingSince = 0;
-  private controller: AbortController | undefined;
-  private ended: HttpError | undefined;
+  private readonly ended = new LateAbort<HttpError>();
   private answered = false;
   private watched = false;
   private over: boolean | undefined;
@@ -58,13 +58,8 @@ export class Exchange implements RouteContext {
     response.on('close', closeExchange);
   }
 
-  /** Made on first use: most requests end before anything would listen. */
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController();
-      if (this.ended !== undefined) this.controller.abort(this.ended);
-    }
-    return this.controller.signal;
+    return this.ended.signal;
   }
 
   get remoteAddress(): string | null {
@@ -101,7 +96,7 @@ export class Exchange implements RouteContext {
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
   get isOver(): boolean {
-    return this.answered || this.ended !== undefined;
+    return this.answered || this.ended.reason !== undefined;
   }
 
   limitTo(timeoutMs: number): void {
@@ -136,7 +131,7 @@ export class Exchange implements RouteContext {
   fail(error: HttpError): void {
     if (this.isOver) return;
     this.sendError(this, error);
-    this.abort(error);
+    this.ended.abort(error);
   }
 
   /**
@@ -210,17 +205,12 @@ export class Exchange implements RouteContext {
     return this.response;
   }
 
-  private abort(reason: HttpError): void {
-    this.ended ??= reason;
-    this.controller?.abort(reason);
-  }
-
   /** The response is finished, or its connection is gone. */
   closed(): void {
     if (this.over !== undefined) return;
-    if (!this.answered || this.stream?.close() === false) this.abort(new HttpError('client_gone'));
+    if (!this.answered || this.stream?.close() === false) this.ended.abort(new HttpError('client_gone'));
     this.over = false;
-    this.over = this.overListeners?.tell(this.ended === undefined) ?? false;
+    this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
     this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
   }

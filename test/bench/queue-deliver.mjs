@@ -14,7 +14,8 @@ const BODY = Buffer.alloc(500, 'x');
  * which `connections` senders that keep publishing see their messages delivered, with what is left over at the end.
  * @param {{ rounds: number, seconds: number, connections: number }} load
  */
-export async function run(load) {
+export async function run(given) {
+  const load = { rounds: 5, seconds: 5, connections: 64, ...given };
   const sink = await startServer({
     args: ['test/bench/queue-sink.mjs'],
     portOf: (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined,

@@ -15,7 +15,8 @@ const GOAL = 0.5;
  * Publishes of 1 KiB, confirmed, through the gateway against bare amqplib with as many confirms in flight.
  * @param {{ rounds: number, seconds: number, connections: number }} load
  */
-export async function run(load) {
+export async function run(given) {
+  const load = { rounds: 5, seconds: 5, connections: 64, ...given };
   const gateway = await startQueueGateway();
   const reference = await openReference();
   const rates = { amqplib: [], portico: [] };

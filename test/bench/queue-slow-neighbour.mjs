@@ -14,7 +14,8 @@ const agent = new Agent({ keepAlive: true });
  * the fast one's throughput falls. In turns, so that what else the machine does meets both alike.
  * @param {{ rounds: number, seconds: number, connections: number }} load
  */
-export async function run(load) {
+export async function run(given) {
+  const load = { rounds: 5, seconds: 5, connections: 64, ...given };
   const portOf = (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined;
   const fast = await startServer({ args: ['test/bench/queue-sink.mjs'], portOf });
   const slow = await startServer({ args: ['test/bench/queue-sink.mjs'], portOf });
