@@ -158,3 +158,47 @@ test('a token of one database is none of another', async () => {
     await two.stop();
   }
 });
+
+test('a user who may begin transactions and not end them runs commands all the same', async () => {
+  const rules = ['reset', 'on', '>odd', `~${PREFIX}*`, '+get', '+set', '+multi', '+ping'];
+  await admin.run('ACL', 'SETUSER', USER, ...rules);
+  const user = as(await tokenOf('RESTTOKEN', USER, 'odd'));
+  expect((await user.run('SET', `${PREFIX}a`, 'odd')).text).toBe('{"result":"OK"}');
+  expect((await admin.run('GET', `${PREFIX}a`)).text).toBe('{"result":"odd"}');
+  await admin.run('ACL', 'SETUSER', USER, 'off');
+  await eventually(async () => expect((await user.run('GET', `${PREFIX}a`)).status).toBe(401));
+});
+
+test('a gateway whose own login may not end transactions runs commands, and refuses transactions', async () => {
+  const rules = ['reset', 'on', '>own', '~*', '+@all', '-exec'];
+  await admin.run('ACL', 'SETUSER', USER, ...rules);
+  const url = new URL(process.env.PORTICO_REDIS_URL as string);
+  url.username = USER;
+  url.password = 'own';
+  const limited = await startGateway({ kv: {} }, { PORTICO_REDIS_URL: url.href });
+  try {
+    const kv = kvCaller(`${limited.url}/kv`);
+    await eventually(async () =>
+      expect((await kv.run('SET', `${PREFIX}a`, '1')).text).toBe('{"result":"OK"}'),
+    );
+    expect((await kv.transaction(['SET', `${PREFIX}a`, '2'])).body).toEqual({
+      error: expect.stringMatching(/NOPERM .*exec/),
+    });
+    expect((await kv.run('GET', `${PREFIX}a`)).text).toBe('{"result":"1"}');
+  } finally {
+    await limited.stop();
+  }
+});
+
+test('who may not look at users gets no tokens, and nobody gets many at once', async () => {
+  const user = as(await tokenOf('RESTTOKEN', USER, 'first'));
+  for (const words of [
+    ['RESTTOKEN', USER, 'second'],
+    ['GENTOKEN', USER],
+    ['resttoken\0x', USER, 'second'],
+  ])
+    expect((await user.run('ACL', ...words)).body).toEqual({ error: expect.stringMatching(/^NOPERM /) });
+  const { body } = await admin.pipeline(...new Array(25).fill(['ACL', 'GENTOKEN', USER]));
+  const errors = (body as { error?: string }[]).filter(({ error }) => error !== undefined);
+  expect(errors).toHaveLength(5);
+});

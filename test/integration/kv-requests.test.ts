@@ -241,3 +241,73 @@ test('metrics count commands by name and result', async () => {
     await started.stop();
   }
 });
+
+describe('what would fill the memory', () => {
+  test('a reply is not kept beyond the limit while it arrives', async () => {
+    const { started, caller } = await start({ replyLimit: 1_000_000 });
+    try {
+      await up(caller);
+      await caller.run('SADD', key('one'), 'member');
+      const { body } = await caller.run('SRANDMEMBER', key('one'), -1_000_000);
+      expect(body).toEqual({ error: expect.stringMatching(/^ERR the command ran, but/) });
+      const rows = await caller.transaction(
+        ['SET', key('tx'), 'ran'],
+        ['SRANDMEMBER', key('one'), -1_000_000],
+      );
+      expect(rows).toMatchObject({
+        status: 200,
+        body: [{ error: expect.anything() }, { error: expect.anything() }],
+      });
+      expect((await caller.run('GET', key('tx'))).text).toBe('{"result":"ran"}');
+    } finally {
+      await started.stop();
+    }
+  });
+
+  test.each(['[]', '["PING"]', '[1]'])(
+    'millions of rows %s are refused before they are parsed',
+    async (row) => {
+      const body = `[${new Array(2_000_000).fill(row).join(',')}]`;
+      const { status, text, ms } = await kv.send('/pipeline', { method: 'POST', body });
+      expect(status).toBe(400);
+      expect(text).toMatch(/max pipeline length exceeded/);
+      expect(ms).toBeLessThan(5_000);
+    },
+  );
+
+  test('further commands of emulated rows are bounded together', async () => {
+    const rows = new Array(40).fill(['SCAN', '0', 'COUNT', '10000', 'WITHTYPE']);
+    const many = Array.from({ length: 1_000 }, (_, i) => [key(`many:${i}`), 'v']).flat();
+    await kv.run('MSET', ...many);
+    const { status, body } = await kv.pipeline(...rows);
+    expect(status).toBe(200);
+    expect(
+      (body as { error?: string }[]).filter(({ error }) => error?.includes('WITHTYPE')).length,
+    ).toBeGreaterThan(10);
+    await kv.run('DEL', ...many.filter((_, i) => i % 2 === 0));
+  });
+
+  test('large values of every kind come back whole', async () => {
+    for (const value of [
+      'x'.repeat(100_000),
+      `é"\\${'y'.repeat(50_000)}\n`,
+      'z'.repeat(20_000) + String.fromCharCode(1),
+    ]) {
+      await kv.run('SET', key('large'), value);
+      expect((await kv.run('GET', key('large'))).body).toEqual({ result: value });
+      const base64 = await kv.send(`/get/${key('large')}`, { headers: { 'Upstash-Encoding': 'base64' } });
+      expect((base64.body as { result: string }).result).toBe(Buffer.from(value).toString('base64'));
+    }
+    await kv.send(`/set/${key('large')}`, { method: 'POST', body: Buffer.alloc(50_000, 0xff) });
+    expect((await kv.run('GET', key('large'))).body).toEqual({ result: '\ufffd'.repeat(50_000) });
+  });
+});
+
+test.each(['requirepas[\\]s]', 'requir[\\e]pass', '[r]equirepass', 'requirepas\\s', 'require*', '*'])(
+  'CONFIG GET %s does not tell the password',
+  async (pattern) => {
+    expect((await kv.run('CONFIG', 'GET', pattern)).body).toEqual({
+      error: expect.stringMatching(/passwords/),
+    });
+  },
+);

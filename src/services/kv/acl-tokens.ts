@@ -21,10 +21,11 @@ export class AclTokens {
 
   /** @throws HttpError `backend_unavailable` when Redis cannot be asked about a password */
   async answer({ command }: Row): Promise<RespValue> {
-    const [, subcommand, user, password] = command.map(textOf);
-    const isRest = subcommand?.toUpperCase() === 'RESTTOKEN';
+    const [, , user, password] = command.map(textOf);
+    const subcommand = keyword(command, 1);
+    const isRest = subcommand === 'RESTTOKEN';
     if (user === undefined || command.length > 4 || (isRest && password === undefined))
-      return new RespError(`ERR wrong number of arguments for 'acl|${subcommand?.toLowerCase()}' command`);
+      return new RespError(`ERR wrong number of arguments for 'acl|${subcommand.toLowerCase()}' command`);
     try {
       if (!isRest) return Buffer.from(this.tokens.generatedToken(user, password));
       if (!(await this.users.isValid({ name: user, password: password as string })))

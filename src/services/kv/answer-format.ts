@@ -1,6 +1,7 @@
 import { HttpError } from '../../http/errors.js';
 import { contractHeader } from '../../http/headers.js';
 import type { RawReply, RawRequest } from '../../http/route.js';
+import { LARGE, largeJson } from './large-reply.js';
 import { type Encoding, replyJson } from './reply.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { respBytes } from './resp-reply.js';
@@ -32,9 +33,9 @@ export function isPassing({ text }: RespError): boolean {
 export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {
   const status = statusOf(reply);
   const headers = status === 503 ? { 'Retry-After': '1' } : {};
-  return format === 'resp2'
-    ? { status, ...octets([reply]), headers }
-    : { status, body: replyJson(reply, format), headers };
+  if (format === 'resp2') return { status, ...octets([reply]), headers };
+  const large = reply instanceof Buffer && reply.length >= LARGE ? largeJson(reply, format) : undefined;
+  return { status, body: large ?? replyJson(reply, format), headers };
 }
 
 function statusOf(reply: RespValue): number {

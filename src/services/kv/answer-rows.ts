@@ -7,6 +7,9 @@ import type { FollowUp } from './emulations/emulation.js';
 import { finishRows, type PreparedRow, prepareRow } from './prepared-row.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 
+/** Tokens of ACL users that one request may ask for: each takes a login. */
+const MOST_TOKENS = 20;
+
 /**
  * Answers rows of which some are special: refused (already an error), emulated, waiting, or answered by Portico itself.
  * All that are sent go out in one write, in order; Portico's own answers come after them.
@@ -37,8 +40,29 @@ export async function answerRows(
   const replies = await sendPrepared(prepared, client, context);
   const values = await finishRows(prepared, replies, (all) => sendFollowUps(all, client, context));
   for (const [k, value] of values.entries()) answers[sent[k] as number] = value;
-  for (const i of own) answers[i] = await client.aclTokens.answer(rows[i] as Row);
+  await answerOwn(own, rows, answers, client, context);
   return answers;
+}
+
+/** Tokens, one after the other: each may need a login of its own. Who may not look at users gets none. */
+async function answerOwn(
+  own: readonly number[],
+  rows: readonly (Row | RespError)[],
+  answers: RespValue[],
+  client: KvClient,
+  context: RouteContext,
+): Promise<void> {
+  if (own.length === 0) return;
+  const refusal = await client.run(context.principal, [client.rules.own(['ACL', 'USERS'])], ([reply]) =>
+    reply instanceof RespError ? reply : undefined,
+  );
+  for (const [k, i] of own.entries()) {
+    if (context.signal.aborted) throw new HttpError('client_gone');
+    if (refusal !== undefined) answers[i] = refusal;
+    else if (k >= MOST_TOKENS)
+      answers[i] = new RespError(`ERR more than ${MOST_TOKENS} tokens in one request`);
+    else answers[i] = await client.aclTokens.answer(rows[i] as Row);
+  }
 }
 
 /**
@@ -85,11 +109,7 @@ async function sendFollowUps(
   { principal }: RouteContext,
 ): Promise<RespValue[][]> {
   const commands = followUps.flatMap((followUp) => followUp.commands);
-  const rows = commands.map((command) => {
-    const row = client.rules.admit(command, 'full');
-    if (typeof row === 'string') throw new Error(`an emulation needs a command that is refused: ${row}`);
-    return row;
-  });
+  const rows = commands.map((command) => client.rules.own(command));
   const replies = rows.length === 0 ? [] : await client.run(principal, rows, (all) => all);
   let end = 0;
   return followUps.map(({ commands: own }) => {

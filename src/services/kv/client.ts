@@ -151,13 +151,17 @@ export class KvClient {
   private openSession({ at, user, ...more }: OpenSessionOptions): Session {
     const { endpoint, connectTimeoutMs, timeoutMs, replyLimit, observer, log } = this.options;
     const login = user === undefined ? {} : { username: user.name, password: user.password };
+    // users come and go, and anybody may try their passwords: no line each, and no further attempt
+    const ofUser = user === undefined ? {} : { givesUp: true, probesTransactions: false };
+    const nodeLog = at === undefined ? log : log.child({ node: `${at.host}:${at.port}` });
     return new Session({
       endpoint: { ...endpoint, ...at, ...login },
       connectTimeoutMs,
       stallMs: timeoutMs,
       replyLimit,
       observer,
-      log: at === undefined ? log : log.child({ node: `${at.host}:${at.port}` }),
+      log: user === undefined ? nodeLog : nodeLog.child({}, { level: 'error' }),
+      ...ofUser,
       ...more,
     });
   }
@@ -169,7 +173,7 @@ export class KvClient {
     const user = principal instanceof AclPrincipal ? principal : undefined;
     // whose password is no longer valid is told so
     if (user !== undefined) await this.users.use(user, () => Promise.resolve());
-    return this.exclusive.use(user, signal, work);
+    return this.exclusive.use(user, principal.name, signal, work);
   }
 
   /** @throws HttpError `unauthorized` when Redis no longer takes the password of `user`, or the shared one */

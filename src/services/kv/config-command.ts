@@ -35,7 +35,8 @@ export function refusedConfig(command: Command): string | undefined {
 function refusedGet(command: Command): string | undefined {
   for (let i = 2; i < command.length; i++) {
     const pattern = asRedisCompares(command[i] as Argument);
-    if (pattern.length > 256 || SECRETS.some((name) => mayMatch(pattern, name)))
+    // no name needs a class or a backslash, and Redis reads them in ways of its own
+    if (pattern.length > 256 || /[[\\]/.test(pattern) || SECRETS.some((name) => mayMatch(pattern, name)))
       return 'the pattern takes in passwords: name the parameters';
   }
   return undefined;
@@ -50,21 +51,21 @@ function refusedSet(command: Command): string | undefined {
 }
 
 /**
- * Whether Redis' glob `pattern` could match `name`; a class in brackets counts as any one character. Goes back to
- * the last star only, so the time is at most the product of the lengths.
+ * Whether a glob of `*` and `?` could match `name`. Goes back to the last star only, so the time is at most the product of
+ * the lengths.
  */
 function mayMatch(pattern: string, name: string): boolean {
-  const parts = pattern.toLowerCase().match(/\[[^\]]*\]?|\\.|\*+|./gs) ?? [];
+  const parts = pattern.toLowerCase();
   let part = 0;
   let at = 0;
   let star = -1;
   let starAt = 0;
   while (at < name.length) {
     const wanted = parts[part];
-    if (wanted?.startsWith('*')) {
+    if (wanted === '*') {
       star = part++;
       starAt = at;
-    } else if (wanted !== undefined && matchesOne(wanted, name[at])) {
+    } else if (wanted !== undefined && (wanted === '?' || wanted === name[at])) {
       part++;
       at++;
     } else if (star >= 0) {
@@ -74,9 +75,5 @@ function mayMatch(pattern: string, name: string): boolean {
       return false;
     }
   }
-  return parts.slice(part).every((rest) => rest.startsWith('*'));
-}
-
-function matchesOne(part: string, character: string | undefined): boolean {
-  return part === '?' || part.startsWith('[') || part.replace(/^\\(?=.)/s, '') === character;
+  return /^\**$/.test(parts.slice(part));
 }

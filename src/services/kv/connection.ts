@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../../lib/logger.js';
+import { isLoginRefused } from './errors.js';
 
 /** Where a server is and as whom to log in. */
 export interface Endpoint {
@@ -46,6 +47,8 @@ export interface KeptConnectionOptions {
   readonly onSocket: (socket: Socket) => void;
   /** Told of every failure; an attempt to connect that fails is one. */
   readonly onFailure?: (error: Error) => void;
+  /** Whether a refused login ends all attempts. */
+  readonly givesUp: boolean;
 }
 
 /** Longest pause between two attempts to connect, in ms. */
@@ -104,6 +107,7 @@ export class Connection implements Follower {
       this.options.log.warn({ err: error }, 'no connection to Redis');
     this.lastFailure = error;
     this.options.onFailure?.(error);
+    if (this.options.givesUp && isLoginRefused(error)) this.close();
   }
 
   leaveUnlessAt(hosts: readonly string[], port: number): void {

@@ -21,7 +21,7 @@ interface Idle {
 
 /** Connections that belong to one request at a time, bounded in number: for waiting in Redis, and for commands in several steps. */
 export class ExclusiveConnections {
-  private readonly busy = new Set<Backend>();
+  private readonly busy = new Map<Backend, string>();
   private idle: Idle[] = [];
 
   constructor(private readonly options: ExclusiveConnectionsOptions) {
@@ -37,21 +37,19 @@ export class ExclusiveConnections {
    * Does `work` on a connection of its own. When `signal` aborts, or the work fails, the connection is closed, and with it
    * whatever it waits for or has begun.
    * @param user in whose name: connections are kept for the same one only
+   * @param principal in whose name: nobody gets more than half of the places, so that some are left for others
    * @throws HttpError `overloaded` at the limit, and what `work` throws
    */
   async use<T>(
     user: AclPrincipal | undefined,
+    principal: string,
     signal: AbortSignal,
     work: (backend: Backend) => Promise<T>,
   ): Promise<T> {
-    if (this.busy.size >= this.options.limit)
-      throw new HttpError(
-        'overloaded',
-        'Too many requests need a connection of their own; nothing was executed',
-      );
+    this.demandPlace(principal);
     const owner = user?.key ?? '';
     const backend = this.take(owner) ?? this.options.open(user);
-    this.busy.add(backend);
+    this.busy.set(backend, principal);
     const leave = () => backend.close();
     signal.addEventListener('abort', leave);
     if (signal.aborted) leave();
@@ -66,6 +64,14 @@ export class ExclusiveConnections {
       if (reusable) this.keep(owner, backend);
       else backend.close();
     }
+  }
+
+  private demandPlace(principal: string): void {
+    const { limit } = this.options;
+    const own = [...this.busy.values()].filter((name) => name === principal).length;
+    if (this.busy.size < limit && own < Math.max(1, Math.ceil(limit / 2))) return;
+    const reason = 'Too many requests need a connection of their own; nothing was executed';
+    throw new HttpError('overloaded', reason);
   }
 
   private take(owner: string): Backend | undefined {
@@ -90,6 +96,6 @@ export class ExclusiveConnections {
       backend.close();
     }
     this.idle = [];
-    for (const backend of this.busy) backend.close();
+    for (const backend of this.busy.keys()) backend.close();
   }
 }

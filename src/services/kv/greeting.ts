@@ -4,15 +4,14 @@ import type { Command } from './resp-encoder.js';
 
 const PING: Command = ['PING'];
 const MULTI: Command = ['MULTI'];
-const DISCARD: Command = ['DISCARD'];
+const EXEC: Command = ['EXEC'];
 const ROLE: Command = ['ROLE'];
 
 /** What every new connection is asked before others may use it; PING comes first. */
-export function greetingOf({ db, sentinels }: Endpoint): readonly Command[] {
+export function greetingOf({ db, sentinels }: Endpoint, probe: boolean): readonly Command[] {
   return [
     PING,
-    MULTI,
-    DISCARD,
+    ...(probe ? [MULTI, EXEC] : []),
     // ioredis goes on in database 0 when Redis refuses the one that was asked for
     ...(db > 0 ? [['SELECT', String(db)]] : []),
     ...(sentinels === undefined ? [] : [ROLE]),
@@ -24,17 +23,28 @@ export function loadingOf([ping]: readonly RespValue[]): string | undefined {
   return ping instanceof RespError && ping.text.startsWith('LOADING ') ? ping.text : undefined;
 }
 
-/** Why MULTI is refused: without it the rows of a transaction would run one by one. */
-export function multiRefusalOf([, multi]: readonly RespValue[]): RespError | undefined {
-  return multi instanceof RespError ? multi : undefined;
+/**
+ * Why a transaction is refused: without MULTI its rows would run one by one. Where EXEC alone is refused (`isStuck`),
+ * the connection stays in the transaction that the probe began, and is of no use.
+ */
+export function transactionRefusalOf([, multi, exec]: readonly RespValue[]): {
+  readonly refusal: RespError | undefined;
+  readonly isStuck: boolean;
+} {
+  if (multi instanceof RespError) return { refusal: multi, isStuck: false };
+  return exec instanceof RespError
+    ? { refusal: exec, isStuck: true }
+    : { refusal: undefined, isStuck: false };
 }
 
 /** Why the connection cannot be used, by the replies to `greetingOf`; `undefined` when it can. */
 export function refusalOf(
-  [ping, _multi, _discard, ...others]: readonly RespValue[],
+  [ping, ...rest]: readonly RespValue[],
   { db, sentinels }: Endpoint,
+  probe: boolean,
 ): string | undefined {
   if (ping instanceof RespError && FATAL.test(ping.text)) return ping.text;
+  const others = probe ? rest.slice(2) : rest;
   const select = db > 0 ? others.shift() : undefined;
   if (select instanceof RespError) return select.text;
   const [role] = others;

@@ -9,7 +9,7 @@ import type { KvDeps } from './deps.js';
 import { commandOfJson, commandsOfJson } from './json-arguments.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
-import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
+import { type RequestLimits, tooLargeCommand, tooLongPipeline, tooManyElements } from './request-limits.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
 import { AclPrincipal } from './rest-tokens.js';
@@ -20,8 +20,10 @@ import { transactionResults } from './transaction.js';
 type Handle = RawRoute<KvDeps>['handle'];
 
 /** POST: the body is the command. */
-export const handleCommand: Handle = (request, context, deps) =>
-  runCommand(commandOfJson(request.body), request, context, deps);
+export const handleCommand: Handle = (request, context, deps) => {
+  refuseTooMany(request.body, deps.limits);
+  return runCommand(commandOfJson(request.body), request, context, deps);
+};
 
 /** The command is in the path; POST and PUT append their body to it. */
 export const handlePath: Handle = (request, context, deps) => {
@@ -77,6 +79,7 @@ function runCommand(
 export const handlePipeline: Handle = (request, context, deps) => {
   const { client, quota, limits, nextSyncToken } = deps;
   const format = formatOf(request);
+  refuseTooMany(request.body, limits);
   const commands = commandsOfJson(request.body);
   refuseTooLong(commands, limits);
   const { access } = context.principal;
@@ -102,6 +105,7 @@ export const handlePipeline: Handle = (request, context, deps) => {
 export const handleTransaction: Handle = (request, context, deps) => {
   const { client, quota, limits, nextSyncToken, replicas } = deps;
   const format = formatOf(request);
+  refuseTooMany(request.body, limits);
   const commands = commandsOfJson(request.body);
   refuseTooLong(commands, limits);
   const rows = commands.map((command) => {
@@ -151,6 +155,11 @@ function limitToQuota(rows: (Row | RespError)[], quota: DailyQuota): boolean {
     if (!(row instanceof RespError) && granted-- <= 0) rows[i] = refusal;
   }
   return false;
+}
+
+function refuseTooMany(body: Buffer, limits: RequestLimits): void {
+  const refusal = tooManyElements(body, limits);
+  if (refusal !== undefined) throw new HttpError('invalid_request', refusal);
 }
 
 function refuseTooLong(commands: readonly Command[], limits: RequestLimits): void {

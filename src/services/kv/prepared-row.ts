@@ -3,7 +3,7 @@ import { BLOCKING_READS, blockingOf } from './block-option.js';
 import type { Row } from './commands.js';
 import { type FollowUp, isFollowUp, unchanged } from './emulations/emulation.js';
 import type { Emulations } from './emulations/emulations.js';
-import type { RespValue } from './resp-decoder.js';
+import { RespError, type RespValue } from './resp-decoder.js';
 
 /** A row as it is sent, and what becomes of its reply. */
 export interface PreparedRow {
@@ -12,6 +12,10 @@ export interface PreparedRow {
   readonly blockMs: number | undefined;
   readonly finish: (reply: RespValue) => RespValue | FollowUp;
 }
+
+/** Further commands that the emulations of one request may need: a page of SCAN WITHTYPE takes up to 10,000. */
+const MOST_FURTHER = 20_000;
+const TOO_MANY = new RespError('ERR the pages of SCAN WITHTYPE in one request are too large together');
 
 /** Whether a row is more than a command that is sent as it is and answered by its reply. */
 export function isSpecial(row: Row, emulations: Emulations): boolean {
@@ -46,7 +50,12 @@ export async function finishRows(
   replies: readonly RespValue[],
   send: (followUps: readonly FollowUp[]) => Promise<RespValue[][]>,
 ): Promise<RespValue[]> {
-  const answers = rows.map(({ finish }, i) => finish(replies[i]));
+  let further = 0;
+  const answers = rows.map(({ finish }, i) => {
+    const answer = finish(replies[i]);
+    if (isFollowUp(answer)) further += answer.commands.length;
+    return isFollowUp(answer) && further > MOST_FURTHER ? TOO_MANY : answer;
+  });
   const followUps = answers.filter(isFollowUp);
   if (followUps.length === 0) return answers as RespValue[];
   const furtherReplies = await send(followUps);

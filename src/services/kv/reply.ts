@@ -10,7 +10,8 @@ export function replyJson(reply: RespValue, encoding: Encoding): string {
 }
 
 export function errorJson(text: string): string {
-  return `{"error":${JSON.stringify(text)}}`;
+  // a script may answer an error without text, which some clients would take for success
+  return `{"error":${JSON.stringify(text === '' ? 'ERR' : text)}}`;
 }
 
 /**

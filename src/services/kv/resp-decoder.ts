@@ -3,6 +3,13 @@ export class RespError {
   constructor(readonly text: string) {}
 }
 
+/** What stands for a reply that is larger than is kept; its command ran. */
+export class ReplyTooLarge extends RespError {
+  constructor(limit: number) {
+    super(`ERR the command ran, but replies to one request may have ${limit} bytes together`);
+  }
+}
+
 /** A status reply, such as `OK` or `QUEUED`. */
 export class RespStatus {
   constructor(readonly bytes: Buffer) {}
@@ -29,8 +36,14 @@ const BULK = 36; // $
 const ARRAY = 42; // *
 const LINE_FEED = 10;
 
+/** What an element costs in memory beside its bytes; measured at over 100 bytes for small strings. */
+const ELEMENT_COST = 100;
+
 /** Marks that the bytes at hand end inside an element. */
 const INCOMPLETE = Symbol('incomplete');
+/** Marks that the rest of an element is passed over. */
+const SKIPPED = Symbol('skipped');
+const NOTHING = Buffer.alloc(0);
 /** Marks that an array was opened: its items follow. */
 const OPENED = Symbol('opened');
 
@@ -48,10 +61,21 @@ export class RespDecoder {
   private bytes: Buffer = Buffer.alloc(0);
   private at = 0;
 
-  constructor(private readonly onReply: (reply: RespValue) => void) {}
+  /** Of the reply that is being read: its bytes and its elements' own. */
+  private cost = 0;
+
+  /** Bytes to come of a string that is not kept. */
+  private skipping = 0;
+  /** A reply that costs more, in bytes of memory, is not kept while it is read, and becomes a `ReplyTooLarge`. */
+  limit = Number.POSITIVE_INFINITY;
+
+  /** @param onReply gets each reply with its cost in bytes of memory */
+  constructor(private readonly onReply: (reply: RespValue, cost: number) => void) {}
 
   /** @throws Error when the bytes are not RESP2; the stream cannot be used any further */
-  write(chunk: Buffer): void {
+  write(received: Buffer): void {
+    const chunk = this.skipping > 0 ? this.skip(received) : received;
+    if (chunk.length === 0) return;
     if (this.keptLength > 0) {
       this.kept.push(chunk);
       this.keptLength += chunk.length;
@@ -71,24 +95,38 @@ export class RespDecoder {
         this.keptLength = this.bytes.length - start;
         return;
       }
+      if (element === SKIPPED) return;
       if (element !== OPENED) this.finish(element);
     }
+  }
+
+  /** @returns what follows the string that is not kept */
+  private skip(chunk: Buffer): Buffer {
+    const passed = Math.min(this.skipping, chunk.length);
+    this.skipping -= passed;
+    if (this.skipping === 0) this.finish(NOTHING);
+    return chunk.subarray(passed);
   }
 
   /** Puts a finished element into the array it belongs to; a finished array is an element itself. */
   private finish(element: RespValue): void {
     let value = element;
+    this.cost += ELEMENT_COST + (value instanceof Buffer ? value.length : 0);
+    const isTooLarge = this.cost > this.limit && !(value instanceof RespError && this.open.length === 0);
+    if (isTooLarge) for (const array of this.open) array.items.length = 0;
     for (let parent = this.open.at(-1); parent !== undefined; parent = this.open.at(-1)) {
-      parent.items.push(value);
+      if (!isTooLarge) parent.items.push(value);
       parent.missing -= 1;
       if (parent.missing > 0) return;
       this.open.pop();
       value = parent.items;
     }
-    this.onReply(value);
+    const { cost } = this;
+    this.cost = 0;
+    this.onReply(isTooLarge ? new ReplyTooLarge(this.limit) : value, cost);
   }
 
-  private next(): RespValue | typeof INCOMPLETE | typeof OPENED {
+  private next(): RespValue | typeof INCOMPLETE | typeof OPENED | typeof SKIPPED {
     const { bytes, at } = this;
     const lineEnd = bytes.indexOf(LINE_FEED, at + 1);
     if (lineEnd < 0) return this.incomplete(bytes.length - at + 1);
@@ -110,9 +148,14 @@ export class RespDecoder {
     }
   }
 
-  private bulk(start: number, length: number): Buffer | null | typeof INCOMPLETE {
+  private bulk(start: number, length: number): Buffer | null | typeof INCOMPLETE | typeof SKIPPED {
     if (length < 0) return null;
     const end = this.at + length;
+    if (length > this.limit && end + 2 > this.bytes.length) {
+      this.cost += length;
+      this.skipping = end + 2 - this.bytes.length;
+      return SKIPPED;
+    }
     if (end + 2 > this.bytes.length) return this.incomplete(end + 2 - start);
     const from = this.at;
     this.at = end + 2;

@@ -3,8 +3,8 @@ import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
-import { greetingOf, loadingOf, multiRefusalOf, refusalOf } from './greeting.js';
-import { RespError, type RespValue } from './resp-decoder.js';
+import { greetingOf, loadingOf, refusalOf, transactionRefusalOf } from './greeting.js';
+import { RespError, RespStatus, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire, type WireObserver } from './wire.js';
 
@@ -19,6 +19,10 @@ export interface SessionOptions {
   readonly observer?: WireObserver;
   /** Sent first on every new connection. */
   readonly greeting?: readonly Command[];
+  /** Whether to find out if transactions are allowed; not where each begins with a look at the reply to MULTI. */
+  readonly probesTransactions?: boolean;
+  /** Ends all attempts once Redis refuses the login: of users, who come and go. */
+  readonly givesUp?: boolean;
   /** Gets the replies of the greeting, before anybody else's command is sent. */
   readonly onOpen?: (replies: readonly RespValue[]) => void;
   readonly onClose?: () => void;
@@ -36,13 +40,16 @@ export class Session {
   private readonly waiting = new Set<() => void>();
   private closed = false;
   private refusal: RespError | undefined;
+  private probesTransactions: boolean;
 
   constructor(private readonly options: SessionOptions) {
-    const { endpoint, connectTimeoutMs, log } = options;
+    const { endpoint, connectTimeoutMs, log, givesUp = false } = options;
+    this.probesTransactions = options.probesTransactions ?? true;
     this.connection = new Connection({
       endpoint,
       connectTimeoutMs,
       log,
+      givesUp,
       onSocket: (socket) => this.takeOver(socket),
       onFailure: () => this.tellWaiting(),
     });
@@ -88,8 +95,8 @@ export class Session {
   login(login: Command): Promise<boolean> {
     const { wire } = this;
     return this.run(encodeCommands([['AUTH', ...login]]), 1, ([reply]) => {
-      if (!(reply instanceof RespError)) return true;
-      if (reply.text.startsWith('WRONGPASS ')) wire?.cut(new Error(reply.text));
+      if (reply instanceof RespStatus && reply.bytes.toString() === 'OK') return true;
+      if (reply instanceof RespError && reply.text.startsWith('WRONGPASS ')) wire?.cut(new Error(reply.text));
       return false;
     });
   }
@@ -115,10 +122,10 @@ export class Session {
   }
 
   private takeOver(socket: Socket): void {
-    const { stallMs, replyLimit, observer, takePush, endpoint } = this.options;
+    const { stallMs, observer, takePush, endpoint } = this.options;
     const revise = (error: RespError) => (LOST_ROLE.test(error.text) ? this.retire(wire) : error);
     const reviseError = endpoint.sentinels?.role === 'master' ? revise : undefined;
-    const wire = new Wire(socket, stallMs, replyLimit, { observer, takePush, reviseError });
+    const wire = new Wire(socket, stallMs, { observer, takePush, reviseError });
     socket.once('close', () => {
       if (this.wire !== wire) return;
       this.wire = undefined;
@@ -132,22 +139,32 @@ export class Session {
 
   private async greet(wire: Wire): Promise<void> {
     const { endpoint, greeting = [] } = this.options;
-    const ownCommands = greetingOf(endpoint);
+    const probe = this.probesTransactions;
+    const ownCommands = greetingOf(endpoint, probe);
     const commands = [...ownCommands, ...greeting];
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
       const own = replies.splice(0, ownCommands.length);
       const loading = loadingOf(own);
       if (loading === undefined) {
-        const refusal = refusalOf(own, endpoint);
+        const refusal = refusalOf(own, endpoint, probe);
         if (refusal !== undefined) throw new Error(refusal);
-        this.refusal = multiRefusalOf(own);
+        if (probe) this.takeTransactionRefusal(own);
         this.opened(wire, replies);
         return;
       }
       this.connection.failed(new Error(loading));
       await new Promise((resolve) => setTimeout(resolve, LOADING_PAUSE_MS));
     }
+  }
+
+  /** @throws Error when the connection is stuck in the transaction of the probe: the next one is not probed */
+  private takeTransactionRefusal(own: readonly RespValue[]): void {
+    const { refusal, isStuck } = transactionRefusalOf(own);
+    this.refusal = refusal;
+    if (!isStuck) return;
+    this.probesTransactions = false;
+    throw new Error(`transactions cannot be ended: ${refusal?.text}`);
   }
 
   /** The server has lost its role: nobody new comes, who is there gets a reply, and then another server is asked for. */
@@ -167,6 +184,8 @@ export class Session {
   private opened(wire: Wire, replies: readonly RespValue[]): void {
     if (this.closed) return;
     this.wire = wire;
+    // the greeting is Portico's own
+    wire.limitReplies(this.options.replyLimit);
     this.connection.succeeded();
     this.options.onOpen?.(replies);
     this.tellWaiting();

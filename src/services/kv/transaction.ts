@@ -1,4 +1,4 @@
-import { RespError, type RespValue } from './resp-decoder.js';
+import { ReplyTooLarge, RespError, type RespValue } from './resp-decoder.js';
 
 /**
  * What became of a transaction.
@@ -8,6 +8,8 @@ import { RespError, type RespValue } from './resp-decoder.js';
 export function transactionResults(replies: readonly RespValue[]): RespValue[] | RespError {
   const results = replies.at(-1);
   if (Array.isArray(results)) return results;
+  // it was executed: that is told at every row, not by the one error of a transaction that was discarded
+  if (results instanceof ReplyTooLarge) return replies.slice(1, -1).map(() => results);
   // EXEC itself only says that there were errors; the first row's is the useful one
   const error = replies.find((reply) => reply instanceof RespError);
   return error instanceof RespError ? error : new RespError('EXECABORT Transaction discarded');

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { notConnected, outcomeUnknown, tooMuchUnsent } from './errors.js';
-import { RespDecoder, RespError, RespStatus, type RespValue } from './resp-decoder.js';
+import { ReplyTooLarge, RespDecoder, RespError, type RespValue } from './resp-decoder.js';
 import type { Argument, Payload } from './resp-encoder.js';
 
 /** Commands that were sent together and the replies that they get; a link of the queue. */
@@ -45,6 +45,8 @@ export class Wire {
   private unsent: Payload[] = [];
   private closed = false;
   private flights = 0;
+  private readonly decoder: RespDecoder;
+  private replyLimit = Number.POSITIVE_INFINITY;
   /** The one whose round trip is being measured, and since when. */
   private probe: Flight | undefined;
   private probedAt = 0;
@@ -54,15 +56,14 @@ export class Wire {
 
   /**
    * @param stallMs when replies are due and not one byte arrives for so long, the connection is given up
-   * @param replyLimit bytes of replies that are kept for one request; a reply beyond is replaced by an error
    */
   constructor(
     private readonly socket: Socket,
     private readonly stallMs: number,
-    private readonly replyLimit: number,
     private readonly hooks: WireHooks = {},
   ) {
-    const decoder = new RespDecoder((reply) => this.receive(reply));
+    const decoder = new RespDecoder((reply, cost) => this.receive(reply, cost));
+    this.decoder = decoder;
     socket.on('data', (chunk: Buffer) => {
       this.heard = true;
       try {
@@ -74,6 +75,12 @@ export class Wire {
     socket.once('close', () => this.close());
     this.watch = setInterval(() => this.checkProgress(), WATCH_MS);
     this.watch.unref();
+  }
+
+  /** From now on, so many bytes of replies are kept for one request; a reply beyond is replaced by an error. */
+  limitReplies(bytes: number): void {
+    this.replyLimit = bytes;
+    this.decoder.limit = bytes;
   }
 
   /** Requests whose replies are due. */
@@ -147,13 +154,13 @@ export class Wire {
     this.socket.uncork();
   }
 
-  private receive(received: RespValue): void {
+  private receive(received: RespValue, cost: number): void {
     const { takePush, reviseError: revise } = this.hooks;
     if (takePush?.(received) === true) return;
     const flight = this.first;
     if (flight === undefined) throw new Error('Redis sent a reply that nothing waits for');
     const reply = revise !== undefined && received instanceof RespError ? revise(received) : received;
-    flight.size += sizeOf(reply);
+    flight.size += cost;
     flight.replies.push(flight.size > this.replyLimit ? withinLimit(reply, this.replyLimit) : reply);
     if (flight.replies.length < flight.expected) return;
     this.first = flight.next;
@@ -193,18 +200,8 @@ export class Wire {
   }
 }
 
-/** Bytes of the strings in a reply, and some for each item of an array. */
-function sizeOf(reply: RespValue): number {
-  if (reply === null || reply === undefined || reply instanceof RespError) return 0;
-  if (reply instanceof RespStatus) return reply.bytes.length;
-  if (!Array.isArray(reply)) return reply.length;
-  let size = 16 * reply.length;
-  for (const item of reply) size += sizeOf(item);
-  return size;
-}
-
 /** An error stays: it is short, and mostly says that the command did not run. */
 function withinLimit(reply: RespValue, limit: number): RespError {
   if (reply instanceof RespError) return reply;
-  return new RespError(`ERR the command ran, but replies to one request may have ${limit} bytes together`);
+  return new ReplyTooLarge(limit);
 }

@@ -1,10 +1,17 @@
 import fc from 'fast-check';
-import { RespDecoder, RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp-decoder.js';
+import {
+  ReplyTooLarge,
+  RespDecoder,
+  RespError,
+  RespStatus,
+  type RespValue,
+} from '../../../src/services/kv/resp-decoder.js';
 import { respBytes } from '../../../src/services/kv/resp-reply.js';
 
-function decodeInChunks(bytes: Buffer, sizes: readonly number[]): RespValue[] {
+function decodeInChunks(bytes: Buffer, sizes: readonly number[], limit?: number): RespValue[] {
   const replies: RespValue[] = [];
   const decoder = new RespDecoder((reply) => replies.push(reply));
+  if (limit !== undefined) decoder.limit = limit;
   let at = 0;
   for (let i = 0; at < bytes.length; i++) {
     const size = sizes[i % sizes.length] as number;
@@ -56,4 +63,26 @@ test('an array of 200,000 items in small chunks takes time in proportion', () =>
 
 test.each(['?x\r\n', '%1\r\n', '$abc\r\n', 'HTTP/1.1 400 Bad Request\r\n'])('%j is refused', (bytes) => {
   expect(() => decodeInChunks(Buffer.from(bytes), [1_000])).toThrow('not RESP2');
+});
+
+test('what is too large is an error, and what follows it is not, however the stream is cut', () => {
+  const large = fc.constantFrom<RespValue>(
+    Buffer.alloc(5_000, 'x'),
+    Array.from({ length: 60 }, (_, i) => Buffer.from(String(i))),
+    [[Buffer.alloc(3_000)], Buffer.alloc(4_000), '1'],
+  );
+  const small = fc.constantFrom<RespValue>('1', null, Buffer.from('abc'), [Buffer.from('a'), [null]]);
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(large, small), { maxLength: 6 }),
+      fc.array(fc.integer({ min: 1, max: 3_000 }), { minLength: 1, maxLength: 4 }),
+      (values, sizes) => {
+        const expected = values.map((reply) => (respBytes([reply]).length > 200 ? 'too large' : reply));
+        const decoded = decodeInChunks(respBytes(values), sizes, 4_000);
+        expect(decoded.map((reply) => (reply instanceof ReplyTooLarge ? 'too large' : reply))).toEqual(
+          expected,
+        );
+      },
+    ),
+  );
 });
