@@ -25,7 +25,8 @@ export async function run(given) {
     const results = [
       await compareProduce(bench, load, { recordsPerSend: 1, inFlight: load.connections, goal: 2 }),
       await compareProduce(bench, load, { recordsPerSend: 100, inFlight: 16, goal: 0.6 }),
-      await compareConsume(bench, load),
+      await compareConsume(bench, load, 1),
+      await compareConsume(bench, load, 4),
       await handOver(bench),
     ];
     return results.every(Boolean);
@@ -67,28 +68,35 @@ async function compareProduce(
   return report(title, rates, goal, more) && wrong === 0;
 }
 
-async function compareConsume({ reference, fetchJson, topics, group }, load) {
+async function compareConsume({ reference, fetchJson, topics, group }, load, instances) {
   const rates = [];
   for (let round = 0; round < load.rounds; round++) {
     const bare = await reference({ task: 'consume', topic: topics.full, records: RECORDS, group: group() });
     const mine = group();
-    const path = `/consume/${mine}/one/${topics.full}?timeout=5000`;
+    const consume = (instance, timeout) =>
+      fetchJson(`/consume/${mine}/${instance}/${topics.full}?timeout=${timeout}`, {
+        'Kafka-Auto-Offset-Reset': 'earliest',
+      });
     let seen = 0;
     let startedAt = 0;
     let seenBefore = 0;
-    while (seen < RECORDS) {
-      const records = await fetchJson(path, { 'Kafka-Auto-Offset-Reset': 'earliest' });
-      seen += records;
-      // as the reference does: joining and the first reads are not what is compared
-      if (startedAt === 0 && seen >= RECORDS / 4) {
-        startedAt = performance.now();
-        seenBefore = seen;
+    const reader = async (_, instance) => {
+      while (seen < RECORDS) {
+        const records = await consume(instance, 200);
+        seen += records;
+        // as the reference does: joining and the first reads are not what is compared
+        if (startedAt === 0 && seen >= RECORDS / 4) {
+          startedAt = performance.now();
+          seenBefore = seen;
+        }
       }
-    }
-    rates.push({ bare, ours: ((RECORDS - seenBefore) * 1_000) / (performance.now() - startedAt) });
-    await fetchJson(`/delete-consumer/${mine}/one`, {}, 'POST');
+      return performance.now();
+    };
+    const ends = await Promise.all(Array.from({ length: instances }, reader));
+    rates.push({ bare, ours: ((RECORDS - seenBefore) * 1_000) / (Math.min(...ends) - startedAt) });
+    for (let i = 0; i < instances; i++) await fetchJson(`/delete-consumer/${mine}/${i}`, {}, 'POST');
   }
-  return report('consume of a full topic, 500 records a reply', rates, 0.6);
+  return report(`consume of a full topic, 500 records a reply, ${instances} instance(s)`, rates, 0.6);
 }
 
 /** From the start of a produce to the reply of a consume that waits for it. */

@@ -13,6 +13,8 @@ export interface TakenPart {
 
 /** Pause after a look that failed, in ms. */
 const RETRY_MS = 100;
+/** When less than this part of a reply's bytes is left, what comes next is read while the client has its reply. */
+const READ_AHEAD = 2;
 /** Least pause between two looks that found nothing, in ms: a gap in a compacted log must not become a busy loop. */
 const LEAST_PAUSE_MS = 5;
 
@@ -39,8 +41,8 @@ export class AssignedLogs {
     return this.partitions.reduce((sum, partition) => sum + partition.lag, 0);
   }
 
-  private get held(): number {
-    return this.partitions.reduce((sum, partition) => sum + partition.held, 0);
+  private get bytes(): number {
+    return this.partitions.reduce((sum, partition) => sum + partition.bytes, 0);
   }
 
   find(topic: string, partition: number): AssignedPartition | undefined {
@@ -72,7 +74,7 @@ export class AssignedLogs {
     }
     // the next reply begins with another partition
     if (parts.length > 0) this.partitions.push(...this.partitions.splice(0, 1));
-    if (parts.length > 0 && this.held < maxRecords) void this.look().catch(() => {});
+    if (parts.length > 0 && this.bytes < maxBytes / READ_AHEAD) void this.look().catch(() => {});
     return parts;
   }
 

@@ -31,9 +31,9 @@ export class AssignedPartition {
     return this.end === undefined ? 0 : Math.max(0, this.end - this.handedOut);
   }
 
-  /** Records that are held, at most. */
-  get held(): number {
-    return this.chunks.reduce((sum, chunk) => sum + chunk.left, this.returned.length);
+  /** Of what is held, without what was handed out in vain. */
+  get bytes(): number {
+    return this.chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
   }
 
   /** What was read of `from`; nothing when that is not what comes next any more. */

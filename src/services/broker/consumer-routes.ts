@@ -1,8 +1,9 @@
-import { JsonText, Reply, type Route, type RouteContext } from '../../http/route.js';
+import { Reply, type Route, type RouteContext } from '../../http/route.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Access } from './access.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { InstanceName } from './instance-state.js';
+import { messagesText } from './messages-text.js';
 import * as schemas from './schemas.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
@@ -109,8 +110,7 @@ async function consume(
     gone.release();
   });
   context.onOver(consumed.settle);
-  const { messages } = consumed;
-  return new Reply(200, typeof messages === 'string' ? new JsonText(messages) : messages, {
+  return new Reply(200, messagesText(consumed.messages), {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
   });
 }

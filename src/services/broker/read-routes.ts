@@ -1,6 +1,7 @@
 import { Reply, type Route } from '../../http/route.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { PartitionError } from './fetcher.js';
+import { messagesText } from './messages-text.js';
 import * as schemas from './schemas.js';
 
 /** Entries in the header that tells of partitions which could not be read: a header must stay small. */
@@ -25,7 +26,8 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
       accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
       const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
       const { messages, errors } = await fetcher.fetch(positions, waitMs, [context.signal, context.stopping]);
-      return errors.length === 0 ? messages : new Reply(200, messages, toldErrors(errors));
+      const text = messagesText(messages);
+      return errors.length === 0 ? text : new Reply(200, text, toldErrors(errors));
     },
   }),
   brokerRoute({

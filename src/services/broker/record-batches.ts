@@ -122,9 +122,9 @@ export class RecordCursor {
     private readonly fromOffset: number,
   ) {}
 
-  /** How many records are left, at most. */
-  get left(): number {
-    return this.batches.reduce((sum, { count }) => sum + count, 0);
+  /** Of records that are left. */
+  get bytes(): number {
+    return this.batches.reduce((sum, { bytes, at }) => sum + bytes.length - at, 0);
   }
 
   /** The next record and its bytes; `undefined` at the end. */
