@@ -3,7 +3,7 @@ import * as zlib from 'node:zlib';
 import { crc32c } from './kafkajs-internals.js';
 
 // Kafka's record batch (magic 2) is written here and not by kafkajs: its encoder makes several objects and buffers a
-// record, takes headers as an object (which loses their order) and was a third of the time of a produce.
+// record, and takes headers as an object, which loses their order.
 // Format: https://kafka.apache.org/documentation/#recordbatch
 
 export interface RecordHeader {
