@@ -9,9 +9,6 @@ export const MAX_DELAY_MS = (2 ** DELAY_LEVELS - 1) * DELAY_UNIT_MS;
 /** Part of every name: objects of another layout can then never be taken for this one's (RabbitMQ refuses to change them). */
 const LAYOUT = 'v2';
 
-/** Last word of the routing key of a token that is due for delivery. */
-const WORK = 'work';
-
 /** Quorum queues of RabbitMQ 4 drop a message after 20 returns unless told otherwise; -1 would drop at once on 3.10. */
 const DELIVERY_LIMIT = 1_000_000;
 
@@ -67,13 +64,13 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     names,
     exchanges: [
       { name: names.unrouted, type: 'fanout' },
-      ...[names.dead, ...all.map(names.entrance)].map((name) => ({
+      ...[names.dead, names.delivery, ...all.map(names.entrance)].map((name) => ({
         name,
         type: 'fanout' as const,
         alternate: names.unrouted,
       })),
       // tokens that no queue takes would stall the dead-letter worker of the level above for good (32 of them do)
-      ...[names.delivery, ...all.map(names.level)].map((name) => ({
+      ...all.map(names.level).map((name) => ({
         name,
         type: 'topic' as const,
         alternate: names.unrouted,
@@ -108,14 +105,14 @@ export function describeTopology(prefix: string, levels = DELAY_LEVELS): Topolog
     bindings: [
       { kind: 'queue', destination: names.unrouted, source: names.unrouted, pattern: '#' },
       { kind: 'queue', destination: names.dead, source: names.dead, pattern: '#' },
-      { kind: 'queue', destination: names.work, source: names.delivery, pattern: `#.${WORK}` },
+      { kind: 'queue', destination: names.work, source: names.delivery, pattern: '#' },
       ...all.map((level) => ({
         kind: 'queue' as const,
         destination: names.level(level),
         source: names.entrance(level),
         pattern: '#',
       })),
-      ...all.flatMap((level) => levelBindings(names, level, levels)),
+      ...all.flatMap((level) => levelBindings(names, level)),
     ],
   };
 }
@@ -150,12 +147,13 @@ function levelQueue(names: TopologyNames, level: number): QueueDeclaration {
   };
 }
 
-function levelBindings(names: TopologyNames, level: number, levels: number): BindingDeclaration[] {
-  const higherBits = '*.'.repeat(levels - 1 - level);
+/** The lowest bit is the first word: a key need not be longer than its delay, and matching costs by the word. */
+function levelBindings(names: TopologyNames, level: number): BindingDeclaration[] {
+  const lowerBits = '*.'.repeat(level);
   const source = names.level(level);
   return [
-    { kind: 'queue', destination: names.level(level), source, pattern: `${higherBits}1.#` },
-    { kind: 'exchange', destination: below(names, level), source, pattern: `${higherBits}0.#` },
+    { kind: 'queue', destination: names.level(level), source, pattern: `${lowerBits}1.#` },
+    { kind: 'exchange', destination: below(names, level), source, pattern: `${lowerBits}0.#` },
   ];
 }
 
@@ -172,10 +170,10 @@ export function routeFor(
 ): { exchange: string; routingKey: string } {
   const units = Math.min(2 ** levels - 1, Math.ceil(delayMs / DELAY_UNIT_MS));
   if (units <= 0) return { exchange: '', routingKey: names.work };
-  const bits = units.toString(2).padStart(levels, '0');
+  const bits = [...units.toString(2)].reverse();
   return {
     exchange: names.entrance(Math.floor(Math.log2(units))),
-    routingKey: `${[...bits].join('.')}.${WORK}`,
+    routingKey: bits.join('.'),
   };
 }
 

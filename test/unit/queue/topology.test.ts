@@ -84,14 +84,6 @@ it('takes a negative delay as none', () => {
   expect(routeFor(names, -5)).toEqual(routeFor(names, 0));
 });
 
-it('sends what has no queue to the unrouted one instead of stalling a level', () => {
-  const topology = describeTopology('p');
-  const { exchange, routingKey } = routeFor(topology.names, 3_000);
-  expect(arrivals(topology, exchange, routingKey.replace(/work$/, 'gone'))).toEqual([
-    { queue: topology.names.unrouted, ms: 3_000 },
-  ]);
-});
-
 it('stalls nothing when a queue is gone: what it should have held arrives as unrouted', () => {
   const whole = describeTopology('p', 5);
   const { exchange, routingKey } = routeFor(whole.names, 0b10110 * DELAY_UNIT_MS, 5);
