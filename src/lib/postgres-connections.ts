@@ -64,7 +64,8 @@ export class Connections {
       };
       this.waiting.add(giveUp);
       if (signal?.aborted) onAbort();
-      signal?.addEventListener('abort', onAbort);
+      // an idle connection comes at once: listening would cost more than it can save
+      else if (this.pool.idleCount === 0) signal?.addEventListener('abort', onAbort);
       this.pool.connect().then(
         (client) => {
           settle();

@@ -13,9 +13,6 @@ import { startServer } from './server-process.mjs';
 import { clusteredVectors, DIMENSION, nearestProducts } from './vector-data.mjs';
 import { compareLoops, HttpClient, post } from './vector-load.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
-export const backends = ['postgres'];
-
 const SEED = 20_260_801;
 const BATCH = 1_000;
 const QUERY_CLIENTS = 4;
@@ -26,44 +23,19 @@ const TOP_K = 10;
 const RULES = { dimension: DIMENSION, needsLength: true };
 
 /**
- * Queries and upserts through the whole gateway against bare node-postgres with the same SQL and binary parameters, on clustered
- * vectors; recall beside every rate.
- * @param {{ rounds?: number, seconds?: number, vectors?: number }} load
+ * Vectors in a schema of their own and a gateway on it, for comparisons with bare node-postgres that runs the same SQL with
+ * binary parameters.
  */
-export async function run({ rounds = 3, seconds = 5, vectors: count = 100_000 }) {
-  const bench = await Bench.open(count);
-  const reached = [];
-  try {
-    console.log(
-      `vector: ${count} x ${DIMENSION}, cosine, clustered, seed ${SEED}; load ${loadavg()[0].toFixed(1)}`,
-    );
-    await bench.startGateway({ hnsw: false });
-    reached.push(await bench.upserts('bulk upsert, no HNSW', 0.7, { rounds, seconds }));
-    await bench.fill();
-    await bench.memory();
-    await bench.startGateway({ hnsw: true });
-    await bench.waitForHnsw();
-    reached.push(await bench.queries('query, no filter', 0.9, { rounds, seconds }));
-    reached.push(await bench.recall('no filter', 0.97, {}, () => true));
-    reached.push(await bench.recall('1 % filter', 0.99, { filter: "tag = 't7'" }, (n) => n % 100 === 7));
-    reached.push(await bench.recall('10 % filter', 0.95, { filter: 'cat = 3' }, (n) => n % 10 === 3));
-    reached.push(await bench.upserts('bulk upsert, HNSW', 0.9, { rounds: 1, seconds }));
-    console.log(`load at the end ${loadavg()[0].toFixed(1)}; client, gateway and Postgres share the machine`);
-  } finally {
-    await bench.close();
-  }
-  return reached.every(Boolean);
-}
-
-class Bench {
+export class VectorBench {
   #schema = `bench_vector_${randomBytes(4).toString('hex')}`;
   #token = randomBytes(24).toString('base64url');
   #gateway;
   #clients = [];
   #next = 0;
 
+  /** @param {number} count how many vectors there are to store */
   static async open(count) {
-    const bench = new Bench();
+    const bench = new VectorBench();
     const all = clusteredVectors(count + QUERIES, SEED);
     bench.count = count;
     bench.vectors = all.subarray(QUERIES * DIMENSION);
@@ -72,10 +44,16 @@ class Bench {
     );
     bench.folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
     bench.admin = await bench.#connect();
+    console.log(
+      `\n${count} x ${DIMENSION}, cosine, clustered, seed ${SEED}; load average ${loadavg()[0].toFixed(1)}`,
+    );
     return bench;
   }
 
   async close() {
+    console.log(
+      `load average at the end ${loadavg()[0].toFixed(1)}; client, gateway and Postgres share the machine`,
+    );
     await this.#stopGateway();
     await this.admin.query(`drop schema if exists ${this.#schema} cascade`);
     await this.admin.end();
@@ -215,17 +193,29 @@ class Bench {
     console.log(`  RSS in MB after so many requests in a row: ${marks.join(', ')}`);
   }
 
-  async waitForHnsw() {
+  /** @param {string[]} spaces namespaces that get an index */
+  async waitForHnsw(spaces) {
     const startedAt = performance.now();
     for (;;) {
-      const { rows } = await this.admin.query(`select hnsw from ${this.shape.namespaces} where name = ''`);
-      if (rows[0].hnsw) break;
+      const { rows } = await this.admin.query(
+        `select 1 from ${this.shape.namespaces} where hnsw and name = any($1)`,
+        [spaces],
+      );
+      if (rows.length === spaces.length) break;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
-    console.log(
-      `\nHNSW of ${this.count} vectors built in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`,
-    );
+    console.log(`\nHNSW built in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
     await this.admin.query(`vacuum analyze ${this.shape.records}`);
+  }
+
+  /** Gives every namespace of the upserts so many records that it gets an HNSW index. */
+  async fillEach() {
+    const spaces = ['bench-a', 'bench-b', 'bare-a', 'bare-b'];
+    for (const space of spaces) {
+      for (let start = 0; start < 4 * BATCH; start += BATCH)
+        await this.#clients[0].send(this.#post(`/upsert/${space}`, this.#records(start, BATCH)));
+    }
+    await this.waitForHnsw(spaces);
   }
 
   async queries(title, goal, { rounds, seconds }) {
