@@ -4,7 +4,7 @@ import { HttpError } from './http/errors.js';
 import { Health, type HealthTarget } from './http/health.js';
 import { HttpCore } from './http/http-core.js';
 import type { ServiceInstance } from './http/instance.js';
-import { Metrics } from './http/metrics.js';
+import { Metrics, type MetricsSnapshot } from './http/metrics.js';
 import { Operations } from './http/operations.js';
 import { type ListeningServer, listen } from './http/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
@@ -12,9 +12,20 @@ import type { Logger } from './lib/logger.js';
 import type { Worker } from './services/service.js';
 import { unavailableInstances } from './services/unavailable.js';
 
+/** What is said of a gateway that accepts requests. */
+export interface Listening {
+  readonly port: number;
+  /** Such as `kv.default at /kv`. */
+  readonly instances: readonly string[];
+}
+
 export interface Gateway {
   /** Opens services and ports; resolves when requests are accepted. @throws when a port cannot be had */
-  start(): Promise<{ port: number }>;
+  start(): Promise<Listening>;
+  /** The metrics of this process. */
+  metrics(): Promise<MetricsSnapshot>;
+  /** Those of them that only grow; asks no backend, so it is possible after a stop. */
+  counts(): Promise<MetricsSnapshot>;
   /** Readiness off, drain, release everything; resolves to what went wrong meanwhile. */
   stop(): Promise<Error[]>;
 }
@@ -26,6 +37,8 @@ export interface GatewayOptions {
   /** Wall clock, ms since 1970. */
   readonly now?: () => number;
   readonly worker?: Worker;
+  /** Metrics of all processes that serve together, this one included; for `/metrics`. */
+  readonly gatherMetrics?: () => Promise<readonly MetricsSnapshot[]>;
 }
 
 /** So long the ports stay closed for backends that are about to answer; one that is away holds up no start beyond it. */
@@ -40,10 +53,10 @@ interface OpenInstance {
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const { log } = options;
   const lifecycle = new Lifecycle(log);
-  const core = new HttpCore(config.http, new Metrics(), log);
+  const core = new HttpCore(config.http, new Metrics(options.gatherMetrics), log);
   lifecycle.onStop('deadlines', () => core.release());
 
-  const start = async (): Promise<{ port: number }> => {
+  const start = async (): Promise<Listening> => {
     const instances = openServices(config, core.metrics, lifecycle, options);
     const health = new Health(healthTargets(instances));
     core.metrics.reportBackends(() => health.states());
@@ -55,9 +68,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       () => drainAll(core, servers, config.http.stopTimeoutMs),
       config.http.stopTimeoutMs + 2_000,
     );
-    const port = (servers[0] as ListeningServer).port;
-    log.info({ host: config.http.host, port, instances: instances.map(nameOf) }, 'listening');
-    return { port };
+    return { port: (servers[0] as ListeningServer).port, instances: instances.map(nameOf) };
   };
 
   return {
@@ -66,6 +77,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
         await lifecycle.stop();
         throw error;
       }),
+    metrics: () => core.metrics.snapshot(),
+    counts: () => core.metrics.counts(),
     stop: () => {
       core.beginStop();
       return lifecycle.stop();

@@ -4,13 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkReport } from './check-report.js';
 import { type Config, ConfigError, loadConfig } from './config.js';
-import { createGateway } from './gateway.js';
+import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
-import { createLogger } from './lib/logger.js';
+import { createLogger, type Logger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
 import { settingsTable } from './settings-table.js';
 import { settingsYaml } from './settings-yaml.js';
 import { tokenReport } from './token-report.js';
+import { Primary } from './workers/primary.js';
+import { type WorkerLink, workerLink } from './workers/worker.js';
 
 /** sysexits.h: a configuration error. */
 const EX_CONFIG = 78;
@@ -33,30 +35,97 @@ function openapi(): string {
   return `${JSON.stringify(openapiDocument(describeServices(), packageVersion()), null, 2)}\n`;
 }
 
+const EXIT_AT_ONCE = 130;
+
 async function run(file: string | undefined): Promise<void> {
+  const link = workerLink(process.env);
+  if (link !== undefined) {
+    await work(link);
+    return;
+  }
   const { config, warnings } = loadConfig({
     ...(file === undefined ? {} : { file }),
     environment: process.env,
   });
   const log = createLogger(config.log.level);
   for (const warning of warnings) log.warn(warning);
-  const gateway = createGateway(config, { log, openapi: openapi() });
+  if (config.http.workers === 1) await serve(config, log);
+  else await superviseWorkers(config, log);
+}
 
-  let stopping = false;
-  const stop = (signal: NodeJS.Signals) => {
+/** The usual way: one process that is the gateway. */
+async function serve(config: Config, log: Logger): Promise<void> {
+  const gateway = createGateway(config, { log, openapi: openapi() });
+  const stop = stopper(log, gateway);
+  onSignals((signal, isFirst) => {
     // a second signal means that the wait is too long for whoever sends it
-    if (stopping) process.exit(130);
-    stopping = true;
+    if (!isFirst) process.exit(EXIT_AT_ONCE);
+    stop({ signal });
+  });
+  const { port, instances } = await gateway.start();
+  log.info({ host: config.http.host, port, instances }, 'listening');
+}
+
+/** The process that owns the ports while others serve them. */
+async function superviseWorkers(config: Config, log: Logger): Promise<void> {
+  const primary = new Primary(config, log, {
+    exit: (code) => process.exit(code),
+    complain: (text) => process.stderr.write(`${text}\n`),
+  });
+  onSignals((signal, isFirst) => {
+    if (!isFirst) {
+      primary.killAll();
+      process.exit(EXIT_AT_ONCE);
+    }
     log.info({ signal }, 'stopping');
-    void gateway.stop().then((errors) => {
+    primary.stop();
+  });
+  await primary.start();
+}
+
+/** One of several processes; the primary one says when to begin and to stop. */
+async function work(link: WorkerLink): Promise<void> {
+  // a terminal sends it to all processes; the primary one decides
+  process.on('SIGINT', () => undefined);
+  const { config, place } = await link.begin();
+  const log = createLogger(config.log.level).child({ worker: link.number });
+  const gatherMetrics = () => link.gather();
+  const gateway = createGateway(config, { log, openapi: openapi(), gatherMetrics, worker: place });
+  const stop = stopper(log, gateway, async () => link.farewell(await gateway.counts()));
+  process.on('SIGTERM', (signal) => stop({ signal }));
+  link.take({ stop: (lost) => stop({ lost }), metrics: () => gateway.metrics() });
+  try {
+    await link.listening(await gateway.start());
+  } catch (error) {
+    await link.failed(error);
+    process.exit(1);
+  }
+}
+
+/** Stops the gateway once, however often it is called, and ends the process: 0 when all went well. */
+function stopper(log: Logger, gateway: Gateway, lastly = async (): Promise<void> => undefined) {
+  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a rejection that nobody handled'));
+  let stopping = false;
+  return (about: object): void => {
+    if (stopping) return;
+    stopping = true;
+    log.info(about, 'stopping');
+    void gateway.stop().then(async (errors) => {
       log.info({ errors: errors.length }, 'stopped');
+      await lastly();
       process.exit(errors.length === 0 ? 0 : 1);
     });
   };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-  process.on('unhandledRejection', (reason) => log.error({ err: reason }, 'a rejection that nobody handled'));
-  await gateway.start();
+}
+
+function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): void {
+  let isFirst = true;
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      act(signal, isFirst);
+      isFirst = false;
+    });
+  }
 }
 
 /** A configuration that the start scripts may still complete. */

@@ -71,8 +71,8 @@ export class Operations {
         });
       }
     }
-    const { registry } = this.core.metrics;
-    return { status: 200, body: await registry.metrics(), contentType: registry.contentType };
+    const { metrics } = this.core;
+    return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
   }
 }
 

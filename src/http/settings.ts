@@ -22,6 +22,14 @@ export const httpSettings = z.strictObject({
     .default('127.0.0.1')
     .describe('Address to listen on. Anything but a loopback address needs strong tokens.'),
   port: z.int().min(0).max(65_535).default(8070).describe('Port of the gateway; 0 takes a free one.'),
+  workers: z
+    .int()
+    .min(1)
+    .max(256)
+    .default(1)
+    .describe(
+      'Processes that serve the same ports. Limits (requests, connections to backends, deliveries) hold for each of them.',
+    ),
   maxInFlight: z
     .int()
     .min(1)

@@ -40,6 +40,7 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
     /^(lib\/|http\/(route|raw-stream|errors|headers|body|flow)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^main\.ts$/, /./],
+  [/^workers\//, /^(workers|http|lib)\/|^(config|gateway)\.ts$/],
   [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-checks)?\.ts$)/],
 ];
 

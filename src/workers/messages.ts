@@ -1,0 +1,28 @@
+import type { Config } from '../config.js';
+import type { Listening } from '../gateway.js';
+import type { MetricsSnapshot } from '../http/metrics.js';
+import type { Worker as WorkerPlace } from '../services/service.js';
+
+/** Environment variable by which a process learns that it is a worker, and its number (from 1). */
+export const WORKER_VARIABLE = 'PORTICO_WORKER';
+
+/** What the primary process tells a worker. */
+export type ToWorker =
+  | { readonly type: 'begin'; readonly config: Config; readonly place: WorkerPlace }
+  | { readonly type: 'stop' }
+  /** Wants this worker's own metrics, under the same id. */
+  | { readonly type: 'collect'; readonly id: number }
+  /** The metrics of all, for the `gather` with this id. */
+  | { readonly type: 'gathered'; readonly id: number; readonly snapshots: readonly MetricsSnapshot[] };
+
+/** What a worker tells the primary one. */
+export type ToPrimary =
+  | { readonly type: 'hello' }
+  | { readonly type: 'listening'; readonly about: Listening }
+  /** It ends because it could not start. */
+  | { readonly type: 'failed'; readonly message: string }
+  | { readonly type: 'collected'; readonly id: number; readonly snapshot: MetricsSnapshot }
+  /** Somebody asked this worker for the metrics of all. */
+  | { readonly type: 'gather'; readonly id: number }
+  /** Its counts, before it ends. */
+  | { readonly type: 'farewell'; readonly snapshot: MetricsSnapshot };

@@ -1,0 +1,220 @@
+import cluster, { type Worker } from 'node:cluster';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../config.js';
+import type { Listening } from '../gateway.js';
+import { backoffDelay } from '../lib/backoff.js';
+import type { Logger } from '../lib/logger.js';
+import type { Worker as WorkerPlace } from '../services/service.js';
+import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
+import { MetricsCollector } from './metrics-collector.js';
+
+/** A worker that listened for so long, in ms, was no part of a series of deaths. */
+const STABLE_MS = 10_000;
+/** Beyond `http.stopTimeoutMs`, so long may the workers take to give their backends back, in ms. */
+const RELEASE_MS = 30_000;
+
+/** One of the processes, whoever fills the place at the moment. */
+interface Place {
+  readonly number: number;
+  worker: Worker | undefined;
+  listening: Listening | undefined;
+  startedAt: number;
+  /** How many workers in turn died soon. */
+  deaths: number;
+  revival: NodeJS.Timeout | undefined;
+}
+
+export interface PrimaryHooks {
+  /** Ends the program. */
+  exit(code: number): void;
+  /** Says why there is no gateway. */
+  complain(text: string): void;
+}
+
+/** The process that serves nothing: it opens the ports, starts the workers, replaces those that die and ends them. */
+export class Primary {
+  private readonly places: Place[];
+  private readonly metrics = new MetricsCollector((number, id) =>
+    this.send(this.places[number - 1]?.worker, { type: 'collect', id }),
+  );
+  private announced = false;
+  private stopping = false;
+  private exitCode = 0;
+  /** By which the workers find each other, for what only one of them can answer. */
+  private readonly colleagues: Omit<WorkerPlace, 'index'>;
+  /** The configuration that the workers get. */
+  private workerConfig: Config;
+
+  constructor(
+    private readonly config: Config,
+    private readonly log: Logger,
+    private readonly hooks: PrimaryHooks,
+  ) {
+    this.workerConfig = config;
+    this.colleagues = {
+      machine: randomUUID(),
+      count: config.http.workers,
+      // for the owner alone
+      folder: mkdtempSync(join(tmpdir(), 'portico-workers-')),
+      secret: randomBytes(32).toString('hex'),
+    };
+    this.places = Array.from({ length: config.http.workers }, (_, i) => ({
+      number: i + 1,
+      worker: undefined,
+      listening: undefined,
+      startedAt: 0,
+      deaths: 0,
+      revival: undefined,
+    }));
+  }
+
+  /** @throws when the host has no such address */
+  async start(): Promise<void> {
+    const { host, port } = this.config.http;
+    // chosen once, so that replacements find it again even when no worker is left
+    if (port === 0) {
+      this.workerConfig = { ...this.config, http: { ...this.config.http, port: await freePort(host) } };
+    }
+    // Node's own turns lose connections that were on their way to a worker that dies: they hang until the client gives up
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    // JSON, the default, has no NaN, which metrics may be
+    cluster.setupPrimary({ serialization: 'advanced' });
+    for (const place of this.places) this.fork(place);
+  }
+
+  /** Lets every worker end its requests; the process ends with the last. */
+  stop(): void {
+    if (this.stopping) return;
+    this.stopping = true;
+    for (const { worker, revival } of this.places) {
+      clearTimeout(revival);
+      this.send(worker, { type: 'stop' });
+    }
+    setTimeout(() => {
+      this.exitCode = 1;
+      this.killAll();
+    }, this.config.http.stopTimeoutMs + RELEASE_MS);
+    this.exitWhenEmpty();
+  }
+
+  /** At once, whatever they are doing. */
+  killAll(): void {
+    this.clearUp();
+    for (const { worker } of this.places) worker?.kill('SIGKILL');
+  }
+
+  private clearUp(): void {
+    rmSync(this.colleagues.folder, { recursive: true, force: true });
+  }
+
+  private fork(place: Place): void {
+    const worker = cluster.fork({ [WORKER_VARIABLE]: String(place.number) });
+    place.worker = worker;
+    place.startedAt = performance.now();
+    worker.on('message', (message: ToPrimary) => this.received(place, worker, message));
+    worker.on('exit', (code, signal) => {
+      // its last words may still be on their way
+      if (worker.isConnected()) worker.once('disconnect', () => this.ended(place, code, signal));
+      else this.ended(place, code, signal);
+    });
+    // a send to a worker that has just died; its exit follows
+    worker.on('error', (error) => this.log.debug({ err: error, worker: place.number }, 'worker not reached'));
+  }
+
+  private received(place: Place, worker: Worker, message: ToPrimary): void {
+    switch (message.type) {
+      case 'hello':
+        this.send(worker, {
+          type: 'begin',
+          config: this.workerConfig,
+          place: { ...this.colleagues, index: place.number - 1 },
+        });
+        if (this.stopping) this.send(worker, { type: 'stop' });
+        return;
+      case 'listening':
+        place.listening = message.about;
+        this.announce(message.about);
+        return;
+      case 'failed':
+        if (this.announced)
+          this.log.error({ worker: place.number, reason: message.message }, 'worker cannot start');
+        else this.abandon(message.message);
+        return;
+      case 'collected':
+        this.metrics.reported(place.number, message.id, message.snapshot);
+        return;
+      case 'farewell':
+        this.metrics.farewell(place.number, message.snapshot);
+        return;
+      case 'gather':
+        void this.gather(worker, message.id);
+    }
+  }
+
+  private async gather(worker: Worker, id: number): Promise<void> {
+    const listening = this.places.filter((place) => place.listening !== undefined);
+    const snapshots = await this.metrics.collect(listening.map(({ number }) => number));
+    this.send(worker, { type: 'gathered', id, snapshots });
+  }
+
+  /** The one line that says the gateway listens, when every worker does. */
+  private announce({ port, instances }: Listening): void {
+    if (this.announced || this.places.some(({ listening }) => listening === undefined)) return;
+    this.announced = true;
+    const { host, workers } = this.config.http;
+    this.log.info({ host, port, instances, workers }, 'listening');
+  }
+
+  private ended(place: Place, code: number, signal: string | null): void {
+    place.worker = undefined;
+    place.listening = undefined;
+    this.metrics.gone(place.number);
+    if (this.stopping) {
+      if (code !== 0) this.exitCode = 1;
+      this.exitWhenEmpty();
+    } else if (this.announced) this.replace(place, code, signal);
+    else this.abandon(`worker ${place.number} ended (${signal ?? code}) before it listened`);
+  }
+
+  private replace(place: Place, code: number, signal: string | null): void {
+    if (performance.now() - place.startedAt > STABLE_MS) place.deaths = 0;
+    const pauseMs = backoffDelay(place.deaths);
+    place.deaths += 1;
+    const level = code === 0 ? 'info' : 'error';
+    this.log[level]({ worker: place.number, code, signal, pauseMs }, 'worker ended, starting another');
+    place.revival = setTimeout(() => this.fork(place), pauseMs);
+  }
+
+  /** What keeps one worker from starting will keep the next. */
+  private abandon(reason: string): void {
+    if (this.stopping) return;
+    this.stopping = true;
+    this.exitCode = 1;
+    this.hooks.complain(reason);
+    this.killAll();
+    this.exitWhenEmpty();
+  }
+
+  private exitWhenEmpty(): void {
+    if (this.places.every(({ worker }) => worker === undefined)) this.clearUp();
+    this.hooks.exit(this.exitCode);
+  }
+
+  private send(worker: Worker | undefined, message: ToWorker): void {
+    if (worker?.isConnected()) worker.send(message);
+  }
+}
+
+async function freePort(host: string): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, host, resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,128 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Config } from '../config.js';
+import type { Listening } from '../gateway.js';
+import { HttpError } from '../http/errors.js';
+import type { MetricsSnapshot } from '../http/metrics.js';
+import type { Worker as WorkerPlace } from '../services/service.js';
+import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
+
+/** Longest wait for the metrics of the other workers, in ms; the primary process waits less for each. */
+const GATHER_MS = 3_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What a worker does when the primary process says so. */
+export interface WorkerDuties {
+  /** @param lost the primary process is gone, and with it the ports */
+  stop(lost: boolean): void;
+  metrics(): Promise<MetricsSnapshot>;
+}
+
+/** What a worker begins with. */
+export interface Orders {
+  readonly config: Config;
+  readonly place: WorkerPlace;
+}
+
+/** A worker's line to the primary one. */
+export class WorkerLink {
+  private duties: WorkerDuties | undefined;
+  private stopFirst: { lost: boolean } | undefined;
+  private lastId = 0;
+  private readonly gathering = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
+  private begun: ((orders: Orders) => void) | undefined;
+
+  constructor(
+    private readonly worker: Worker,
+    /** From 1; a replacement gets the number of the worker that it replaces. */
+    readonly number: number,
+  ) {
+    worker.on('message', (message: ToWorker) => this.received(message));
+    // a send that fails is followed by the disconnect
+    worker.on('error', () => undefined);
+    worker.on('disconnect', () => {
+      // Node would end the process at once; requests in flight get their time
+      worker.exitedAfterDisconnect = true;
+      this.stop(true);
+    });
+  }
+
+  /** Resolves to the configuration, which the primary process has read and checked for all, and to this worker's place. */
+  begin(): Promise<Orders> {
+    return new Promise((resolve) => {
+      this.begun = resolve;
+      void this.send({ type: 'hello' });
+    });
+  }
+
+  /** From now the primary process is obeyed; a stop that came before is made good. */
+  take(duties: WorkerDuties): void {
+    this.duties = duties;
+    if (this.stopFirst !== undefined) duties.stop(this.stopFirst.lost);
+  }
+
+  /** Resolves when it is sent, or cannot be. */
+  listening(about: Listening): Promise<void> {
+    return this.send({ type: 'listening', about });
+  }
+
+  failed(error: unknown): Promise<void> {
+    return this.send({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
+  }
+
+  farewell(snapshot: MetricsSnapshot): Promise<void> {
+    return this.send({ type: 'farewell', snapshot });
+  }
+
+  /**
+   * The metrics of all workers, and of those that are gone what counts on.
+   * @throws HttpError `timeout` when the primary process does not answer
+   */
+  gather(): Promise<readonly MetricsSnapshot[]> {
+    this.lastId += 1;
+    const id = this.lastId;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.gathering.delete(id);
+        reject(new HttpError('timeout', 'The other processes did not answer in time.'));
+      }, GATHER_MS);
+      this.gathering.set(id, (snapshots) => {
+        clearTimeout(timer);
+        this.gathering.delete(id);
+        resolve(snapshots);
+      });
+      void this.send({ type: 'gather', id });
+    });
+  }
+
+  private received(message: ToWorker): void {
+    if (message.type === 'begin') this.begun?.(message);
+    else if (message.type === 'stop') this.stop(false);
+    else if (message.type === 'gathered') this.gathering.get(message.id)?.(message.snapshots);
+    else void this.report(message.id);
+  }
+
+  private async report(id: number): Promise<void> {
+    if (this.duties === undefined) return;
+    await this.send({ type: 'collected', id, snapshot: await this.duties.metrics() });
+  }
+
+  private stop(lost: boolean): void {
+    this.stopFirst ??= { lost };
+    this.duties?.stop(lost);
+  }
+
+  private send(message: ToPrimary): Promise<void> {
+    return new Promise((resolve) => {
+      if (!this.worker.isConnected()) resolve();
+      else this.worker.send(message, () => resolve());
+    });
+  }
+}
+
+/** The line to the primary process; `undefined` in a process that is no worker of ours. */
+export function workerLink(environment: Environment): WorkerLink | undefined {
+  const number = environment[WORKER_VARIABLE];
+  const { worker } = cluster;
+  return number === undefined || worker === undefined ? undefined : new WorkerLink(worker, Number(number));
+}
