@@ -22,7 +22,7 @@ export interface Listening {
 export interface Gateway {
   /** Opens services and ports; resolves when requests are accepted. @throws when a port cannot be had */
   start(): Promise<Listening>;
-  /** The metrics of this process. */
+  /** The metrics of this process alone. */
   metrics(): Promise<MetricsSnapshot>;
   /** Those of them that only grow; asks no backend, so it is possible after a stop. */
   counts(): Promise<MetricsSnapshot>;

@@ -40,7 +40,7 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
     /^(lib\/|http\/(route|raw-stream|errors|headers|body|flow)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^main\.ts$/, /./],
-  [/^workers\//, /^(workers|http|lib)\/|^(config|gateway)\.ts$/],
+  [/^workers\//, /^(workers|http|lib)\/|^(config|gateway|services\/service)\.ts$/],
   [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-checks)?\.ts$)/],
 ];
 
