@@ -1,14 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
-import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Config } from '../config.js';
 import type { Listening } from '../gateway.js';
 import { backoffDelay } from '../lib/backoff.js';
 import type { Logger } from '../lib/logger.js';
-import type { Worker as WorkerPlace } from '../services/service.js';
+import { Colleagues } from './colleagues.js';
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 
@@ -44,8 +40,7 @@ export class Primary {
   private announced = false;
   private stopping = false;
   private exitCode = 0;
-  /** By which the workers find each other, for what only one of them can answer. */
-  private readonly colleagues: Omit<WorkerPlace, 'index'>;
+  private readonly colleagues: Colleagues;
   /** The configuration that the workers get. */
   private workerConfig: Config;
 
@@ -55,13 +50,7 @@ export class Primary {
     private readonly hooks: PrimaryHooks,
   ) {
     this.workerConfig = config;
-    this.colleagues = {
-      machine: randomUUID(),
-      count: config.http.workers,
-      // for the owner alone
-      folder: mkdtempSync(join(tmpdir(), 'portico-workers-')),
-      secret: randomBytes(32).toString('hex'),
-    };
+    this.colleagues = new Colleagues(config.http.workers);
     this.places = Array.from({ length: config.http.workers }, (_, i) => ({
       number: i + 1,
       worker: undefined,
@@ -103,12 +92,8 @@ export class Primary {
 
   /** At once, whatever they are doing. */
   killAll(): void {
-    this.clearUp();
+    this.colleagues.clearUp();
     for (const { worker } of this.places) worker?.kill('SIGKILL');
-  }
-
-  private clearUp(): void {
-    rmSync(this.colleagues.folder, { recursive: true, force: true });
   }
 
   private fork(place: Place): void {
@@ -131,7 +116,7 @@ export class Primary {
         this.send(worker, {
           type: 'begin',
           config: this.workerConfig,
-          place: { ...this.colleagues, index: place.number - 1 },
+          place: this.colleagues.placeOf(place.number),
         });
         if (this.stopping) this.send(worker, { type: 'stop' });
         return;
@@ -200,7 +185,7 @@ export class Primary {
   }
 
   private exitWhenEmpty(): void {
-    if (this.places.every(({ worker }) => worker === undefined)) this.clearUp();
+    if (this.places.every(({ worker }) => worker === undefined)) this.colleagues.clearUp();
     this.hooks.exit(this.exitCode);
   }
 
