@@ -99,11 +99,16 @@ test('a primary that is exchanged for its replica: no request fails', async () =
   const clients = load();
   try {
     await clients.goesOn();
-    await cluster.replicas[1]?.command('CLUSTER', 'FAILOVER');
+    const replica = cluster.replicas[1];
+    // Redis gives up an exchange that is not done within 5 s; on a busy machine it has to be asked again
+    let askedAt = Number.NEGATIVE_INFINITY;
     await eventually(async () => {
-      const role = (await cluster.replicas[1]?.command('ROLE')) as string[];
-      expect(role[0]).toBe('master');
-    });
+      if (performance.now() - askedAt > 6_000) {
+        askedAt = performance.now();
+        await replica?.command('CLUSTER', 'FAILOVER');
+      }
+      expect(((await replica?.command('ROLE')) as string[])[0]).toBe('master');
+    }, 25_000);
     await clients.goesOn();
   } finally {
     await clients.stop();
@@ -112,7 +117,7 @@ test('a primary that is exchanged for its replica: no request fails', async () =
     expect({ unknown, refused }).toEqual({ unknown: 0, refused: 0 });
     expect((await run(['GET', KEYS[i] as string])).body.result).toBe(String(acknowledged));
   }
-});
+}, 45_000);
 
 test('a primary that dies: its keys are refused until its replica takes over, the others go on', async () => {
   for (const key of KEYS) await run(['SET', key, 0]);
