@@ -185,7 +185,8 @@ export class Primary {
   }
 
   private exitWhenEmpty(): void {
-    if (this.places.every(({ worker }) => worker === undefined)) this.colleagues.clearUp();
+    if (!this.places.every(({ worker }) => worker === undefined)) return;
+    this.colleagues.clearUp();
     this.hooks.exit(this.exitCode);
   }
 
