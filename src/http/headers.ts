@@ -21,6 +21,13 @@ export function contractHeader(headers: IncomingHttpHeaders, name: string): stri
   return undefined;
 }
 
+/** `contractHeader` for one name, for paths where its search counts: both names are made once. */
+export function contractHeaderReader(name: string): (headers: IncomingHttpHeaders) => string | undefined {
+  const [prefix = '', alias = ''] = PREFIXES.find(([own]) => name.startsWith(own)) ?? [];
+  const other = alias + name.slice(prefix.length);
+  return (headers) => single(headers[name] ?? headers[other]);
+}
+
 /** All headers with aliases replaced by the contract's names; a repeated header is joined by `, `. */
 export function withContractNames(headers: IncomingHttpHeaders): Record<string, string> {
   const named: Record<string, string> = {};

@@ -1,5 +1,5 @@
 import { HttpError } from '../../http/errors.js';
-import { contractHeader } from '../../http/headers.js';
+import { contractHeaderReader } from '../../http/headers.js';
 import type { RawReply, RawRequest } from '../../http/route.js';
 import { LARGE, largeJson } from './large-reply.js';
 import { type Encoding, replyJson } from './reply.js';
@@ -11,10 +11,13 @@ export type AnswerFormat = Encoding | 'resp2';
 
 export type Answer = Pick<RawReply, 'status' | 'body' | 'contentType' | 'headers'>;
 
+const encodingHeader = contractHeaderReader('service-encoding');
+const formatHeader = contractHeaderReader('service-response-format');
+
 /** @throws HttpError `invalid_request` for a format that does not exist, or base64 of RESP2 */
 export function formatOf({ headers }: RawRequest): AnswerFormat {
-  const wantsBase64 = contractHeader(headers, 'service-encoding')?.toLowerCase() === 'base64';
-  const format = contractHeader(headers, 'service-response-format')?.toLowerCase();
+  const wantsBase64 = encodingHeader(headers)?.toLowerCase() === 'base64';
+  const format = formatHeader(headers)?.toLowerCase();
   if (format === undefined || format === 'json') return wantsBase64 ? 'base64' : 'utf8';
   if (format !== 'resp2')
     throw new HttpError('invalid_request', 'ERR unknown response format: expected json or resp2');
