@@ -107,7 +107,8 @@ test('a primary that is exchanged for its replica: no request fails', async () =
         askedAt = performance.now();
         await replica?.command('CLUSTER', 'FAILOVER');
       }
-      expect(((await replica?.command('ROLE')) as string[])[0]).toBe('master');
+      const role = (await replica?.command('ROLE')) as string[];
+      expect(role[0]).toBe('master');
     }, 25_000);
     await clients.goesOn();
   } finally {
