@@ -5,35 +5,24 @@ import { createLogger } from '../../src/lib/logger.js';
 import { makeCertificates } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
-import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { kvRequest } from '../support/kv-request.js';
+import { startGateway } from '../support/gateway.js';
+import { kvRequest } from '../support/kv.js';
 import type { RedisOptions } from '../support/redis-configuration.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { startRedis } from '../support/redis-server.js';
+import { stopAfterEach } from '../support/stop-after-each.js';
 
 /** What a URL needs to be encoded, and what YAML, shells and Redis' own configuration would trip over. */
 const PASSWORD = `p@ss:w/o?r#d %20[&]='$é`;
 
-const servers: RedisServer[] = [];
-const gateways: RunningGateway[] = [];
-
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.stop()));
-  await Promise.all(servers.splice(0).map((server) => server.stop()));
-});
-
-async function redis(options: RedisOptions = {}): Promise<RedisServer> {
-  const server = await startRedis(options);
-  servers.push(server);
-  return server;
-}
+const stopLater = stopAfterEach();
+const redis = async (options: RedisOptions = {}) => stopLater(await startRedis(options));
 
 async function gatewayFor(
   database: Record<string, unknown>,
   log?: ReturnType<typeof createLogger>,
 ): Promise<string> {
-  const gateway = await startGateway({ kv: { databases: [database] } }, { PORTICO_REDIS_URL: '' }, log);
-  gateways.push(gateway);
-  return gateway.url;
+  const settings = { kv: { databases: [database] } };
+  return stopLater(await startGateway(settings, { PORTICO_REDIS_URL: '' }, log)).url;
 }
 
 async function serves(url: string, path = '/kv'): Promise<void> {
@@ -144,7 +133,7 @@ it('serves several databases at once, each with its path, tokens and port', asyn
     },
     { PORTICO_REDIS_URL: '', PORTICO_KV_TOKEN: '', PORTICO_KV_READONLY_TOKEN: '' },
   );
-  gateways.push(gateway);
+  stopLater(gateway);
   const names = ['zero', 'one', 'two'];
   const own = (name: string) => ({ path: `/${name}`, token: token(name) });
   for (const name of names) {

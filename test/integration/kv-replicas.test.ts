@@ -1,7 +1,7 @@
 import { Redis } from '@upstash/redis';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { type KvReply, type KvRequestOptions, kvRequest } from '../support/kv-request.js';
+import { type KvReply, type KvRequestOptions, kvRequest } from '../support/kv.js';
 import { startReplica } from '../support/redis-replica.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { startRelay, type TcpRelay } from '../support/tcp-relay.js';

@@ -1,25 +1,19 @@
 import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { eventually } from '../support/eventually.js';
-import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { type KvReply, kvRequest } from '../support/kv-request.js';
+import { startGateway } from '../support/gateway.js';
+import { type KvReply, kvRequest } from '../support/kv.js';
 import { type SentinelGroup, type SentinelOptions, startSentinels } from '../support/redis-sentinels.js';
 import type { RedisServer } from '../support/redis-server.js';
+import { stopAfterEach } from '../support/stop-after-each.js';
 
 const PASSWORD = 'of-the-servers';
 /** After the Sentinels' switch; connecting to a Sentinel that is gone takes `connectTimeoutMs` of it. */
 const FOLLOWED_MS = 5_000;
 
-const groups: SentinelGroup[] = [];
-const gateways: RunningGateway[] = [];
-
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.stop()));
-  await Promise.all(groups.splice(0).map((group) => group.stop()));
-}, 30_000);
+const stopLater = stopAfterEach();
 
 async function startGroup(options: SentinelOptions = {}): Promise<SentinelGroup> {
-  const group = await startSentinels({ password: PASSWORD, ...options });
-  groups.push(group);
+  const group = stopLater(await startSentinels({ password: PASSWORD, ...options }));
   for (const sentinel of group.sentinels) {
     // on a busy machine a replica is heard too late to be chosen (5 pings), and the next try comes after 2 timeouts
     await sentinel.command('SENTINEL', 'DEBUG', 'ping-period', '300');
@@ -38,8 +32,8 @@ async function gatewayFor(
     sentinels: group.sentinels.map(({ port }) => `127.0.0.1:${port}`),
     ...more,
   };
-  const gateway = await startGateway({ kv: { databases: [database] } }, { PORTICO_REDIS_URL: '' }, log);
-  gateways.push(gateway);
+  const settings = { kv: { databases: [database] } };
+  const gateway = stopLater(await startGateway(settings, { PORTICO_REDIS_URL: '' }, log));
   await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
   return gateway.url;
 }

@@ -1,35 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
-import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { kvRequest } from '../support/kv-request.js';
+import { startGateway } from '../support/gateway.js';
+import { kvRequest } from '../support/kv.js';
 import type { RedisOptions } from '../support/redis-configuration.js';
 import { startReplica } from '../support/redis-replica.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { stopAfterEach } from '../support/stop-after-each.js';
 
-const servers: RedisServer[] = [];
-const gateways: RunningGateway[] = [];
-
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.stop()));
-  await Promise.all(servers.splice(0).map((server) => server.stop()));
-});
-
-async function redis(options: RedisOptions = {}): Promise<RedisServer> {
-  const server = await startRedis(options);
-  servers.push(server);
-  return server;
-}
-
-async function replicaOf(server: RedisServer): Promise<RedisServer> {
-  const replica = await startReplica(server);
-  servers.push(replica);
-  return replica;
-}
+const stopLater = stopAfterEach();
+const redis = async (options: RedisOptions = {}) => stopLater(await startRedis(options));
+const replicaOf = async (server: RedisServer) => stopLater(await startReplica(server));
 
 async function gatewayFor({ url }: RedisServer): Promise<string> {
-  const gateway = await startGateway({ kv: { databases: [{ url }] } }, { PORTICO_REDIS_URL: '' });
-  gateways.push(gateway);
+  const gateway = stopLater(await startGateway({ kv: { databases: [{ url }] } }, { PORTICO_REDIS_URL: '' }));
   await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
   return gateway.url;
 }
@@ -155,7 +139,7 @@ it('starts with a wrong password, and goes on when it has become right', async (
     { kv: { databases: [{ url: server.url.replace('not-yet', 'right') }] } },
     { PORTICO_REDIS_URL: '' },
   );
-  gateways.push(gateway);
+  stopLater(gateway);
   await expectPassing(gateway.url, ['PING'], /nothing was executed/);
   await notReady(gateway.url, 'WRONGPASS');
   await server.command('CONFIG', 'SET', 'requirepass', 'right');

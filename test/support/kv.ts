@@ -41,3 +41,25 @@ export function kvCaller(url: string, token: string = TOKENS.kv): KvCaller {
     transaction: (...rows) => post('/multi-exec', rows),
   };
 }
+
+export interface KvRequestOptions {
+  /** Default: the Standard token. */
+  readonly token?: string;
+  /** Default `/kv`. */
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface KvReply extends KvAnswer {
+  readonly body: { readonly result?: unknown; readonly error?: string };
+}
+
+/** Sends a command, or whatever the path asks for, to the gateway at `url`. */
+export async function kvRequest(
+  url: string,
+  command: readonly unknown[],
+  { token = TOKENS.kv, path = '/kv', headers = {} }: KvRequestOptions = {},
+): Promise<KvReply> {
+  const init = { method: 'POST', headers, body: JSON.stringify(command) };
+  return (await kvCaller(url, token).send(path, init)) as KvReply;
+}

@@ -1,4 +1,5 @@
 import type { Credentials } from './acl-users.js';
+import type { Address } from './address.js';
 import type { Row } from './commands.js';
 import type { Command } from './resp-encoder.js';
 import type { Finish, Runner } from './runner.js';
@@ -43,11 +44,6 @@ export interface OwnOptions {
   readonly user?: Credentials;
   /** As in `SessionOptions`, where it is not the database's own. */
   readonly stallMs?: number;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 export type OpenSession = (options: OpenSessionOptions) => Session;

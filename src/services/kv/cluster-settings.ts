@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOST_AND_PORT } from './address.js';
 
 /** Settings of a database on a Redis Cluster; spread into the database's own. */
 export const clusterSettings = {
@@ -7,7 +8,7 @@ export const clusterSettings = {
     .default(false)
     .describe('Whether url names a node of a Redis Cluster; the other nodes are learned from it.'),
   nodes: z
-    .array(z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port'))
+    .array(z.string().regex(HOST_AND_PORT, 'expected host:port'))
     .default([])
     .describe('Further nodes (host:port) of the cluster, for when the one in url is away at the start.'),
 };

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from '../../lib/logger.js';
+import type { Address } from './address.js';
 import { isLoginRefused } from './errors.js';
 
 /** Where a server is and as whom to log in. */
@@ -16,11 +17,6 @@ export interface Endpoint {
   readonly tls?: ConnectionOptions;
   /** Asked which server has the wanted role among those that they watch under the name `host`. */
   readonly sentinels?: SentinelEndpoints;
-}
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
 }
 
 export interface SentinelEndpoints {
@@ -67,7 +63,7 @@ export class Connection implements Follower {
 
   constructor(private readonly options: KeptConnectionOptions) {
     this.redis = new Redis({
-      ...addressOf(options.endpoint, options.connectTimeoutMs),
+      ...driverOptions(options.endpoint, options.connectTimeoutMs),
       protocol: 2,
       connectTimeout: options.connectTimeoutMs,
       connectionName: 'portico',
@@ -154,7 +150,7 @@ function pauseMs(attempts: number): number {
 }
 
 /** ioredis' own reading of URLs would let query parameters change any option, so it gets options. */
-function addressOf(endpoint: Endpoint, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
+function driverOptions(endpoint: Endpoint, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
   const { host, port, path, username, password, db, tls, sentinels } = endpoint;
   const login = {
     db,

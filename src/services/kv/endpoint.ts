@@ -1,5 +1,5 @@
+import { parseAddress } from './address.js';
 import type { Endpoint, SentinelEndpoints } from './connection.js';
-import { addressOf } from './sentinel-settings.js';
 import { tlsOptions } from './tls-settings.js';
 
 /** Parts of a database's settings that say where its servers are. */
@@ -36,7 +36,7 @@ export function sentinelsOf(settings: EndpointSettings): SentinelEndpoints | und
   const { sentinels, sentinelUsername, sentinelPassword, sentinelTls, tls } = settings;
   if (sentinels.length === 0) return undefined;
   return {
-    nodes: sentinels.map(addressOf),
+    nodes: sentinels.map(parseAddress),
     role: 'master',
     ...(sentinelUsername === null ? {} : { username: sentinelUsername }),
     ...(sentinelPassword === null ? {} : { password: sentinelPassword }),

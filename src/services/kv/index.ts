@@ -4,6 +4,7 @@ import { bindRoutes } from '../../http/route.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
+import { parseAddress } from './address.js';
 import { KvClient } from './client.js';
 import type { Endpoint } from './connection.js';
 import { DailyQuota } from './daily-quota.js';
@@ -16,7 +17,6 @@ import { KvMetrics } from './kv-metrics.js';
 import { TOKEN_PARAMETER } from './path-arguments.js';
 import { kvRoutes } from './routes.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
-import { addressOf } from './sentinel-settings.js';
 import { SentinelWatch } from './sentinel-watch.js';
 import { type Freshness, syncTokens } from './sync-token.js';
 
@@ -64,7 +64,7 @@ function openDatabase(
   const endpoint = primaryOf(database, log, lifecycle);
   const client = new KvClient({
     endpoint,
-    cluster: database.cluster ? [endpoint, ...database.nodes.map(addressOf)] : undefined,
+    cluster: database.cluster ? [endpoint, ...database.nodes.map(parseAddress)] : undefined,
     connectTimeoutMs: database.connectTimeoutMs,
     timeoutMs,
     replyLimit: database.replyLimit,

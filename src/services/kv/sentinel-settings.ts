@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Address } from './connection.js';
+import { HOST_AND_PORT } from './address.js';
 
 /** Settings of a database whose servers are found by Redis Sentinel; spread into the database's own. */
 export const sentinelSettings = {
   sentinels: z
-    .array(z.string().regex(/^([^\s:,[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}$/, 'expected host:port'))
+    .array(z.string().regex(HOST_AND_PORT, 'expected host:port'))
     .default([])
     .describe(
       'Addresses (host:port) of Redis Sentinels; the host of url is then the name of the primary that they monitor.',
@@ -19,9 +19,3 @@ export const sentinelSettings = {
     .describe('Password for the Sentinels themselves.'),
   sentinelTls: z.boolean().default(false).describe('Whether the Sentinels speak TLS; with the files of tls.'),
 };
-
-/** `host:port` or `[IPv6]:port`. */
-export function addressOf(text: string): Address {
-  const at = text.lastIndexOf(':');
-  return { host: text.slice(0, at).replace(/^\[(.*)\]$/, '$1'), port: Number(text.slice(at + 1)) };
-}

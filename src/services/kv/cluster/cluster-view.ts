@@ -1,8 +1,9 @@
+import { parseAddress } from '../address.js';
 import { items, text } from '../reply-fields.js';
 import { RespError, type RespValue } from '../resp-decoder.js';
 import type { Command } from '../resp-encoder.js';
 import { SLOTS } from './key-slot.js';
-import { addressOf, type NodeName, nodeName } from './node-address.js';
+import { type NodeName, nodeName } from './node-address.js';
 
 /** What one node knows of its cluster. */
 export interface ClusterView {
@@ -46,7 +47,7 @@ export function readView([info, slots, nodes]: readonly RespValue[], asked: Node
       .some((server) => isHidden(items(server)[0])),
   );
   for (const line of text(nodes).split('\n'))
-    for (const name of namesOf(line, hidden ? addressOf(asked).host : '')) known.add(name);
+    for (const name of namesOf(line, hidden ? parseAddress(asked).host : '')) known.add(name);
   const facts = text(info);
   return {
     epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(facts)?.[1] ?? 0),
@@ -59,7 +60,7 @@ export function readView([info, slots, nodes]: readonly RespValue[], asked: Node
 
 /** Of `[host, port, id, ...]` in CLUSTER SLOTS: a node that does not know its own host (or says none) is where it was asked. */
 function nameOf([host, port]: readonly RespValue[], asked: NodeName): NodeName {
-  return nodeName({ host: isHidden(host) ? addressOf(asked).host : text(host), port: Number(text(port)) });
+  return nodeName({ host: isHidden(host) ? parseAddress(asked).host : text(host), port: Number(text(port)) });
 }
 
 function isHidden(host: RespValue | undefined): boolean {

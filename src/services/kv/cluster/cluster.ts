@@ -1,10 +1,11 @@
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
-import type { Address, Backend, OpenSession, OwnOptions, Servers } from '../backend.js';
+import { type Address, parseAddress } from '../address.js';
+import type { Backend, OpenSession, OwnOptions, Servers } from '../backend.js';
 import type { RespValue } from '../resp-decoder.js';
 import { type Command, encodeCommands } from '../resp-encoder.js';
 import { ClusterBackend } from './cluster-backend.js';
-import { addressOf, type NodeName, nodeName } from './node-address.js';
+import { type NodeName, nodeName } from './node-address.js';
 import { NodeSessions } from './node-sessions.js';
 import { Topology } from './topology.js';
 
@@ -32,7 +33,7 @@ export class Cluster implements Servers {
       asUser: false,
       open: (node, lane) =>
         open({
-          at: addressOf(node),
+          at: parseAddress(node),
           onClose: () => this.topology.refreshSoon(),
           ...(lane === 'main' ? { greeting: [['COMMAND']], onOpen: ([table]) => onCommands(table) } : {}),
         }),
@@ -55,7 +56,7 @@ export class Cluster implements Servers {
       new NodeSessions({
         oneLane: true,
         asUser: options.user !== undefined,
-        open: (node) => open({ at: addressOf(node), ...options }),
+        open: (node) => open({ at: parseAddress(node), ...options }),
       }),
     );
   }

@@ -1,5 +1,6 @@
+import { parseAddress } from '../address.js';
 import { RespError, type RespValue } from '../resp-decoder.js';
-import { addressOf, type NodeName } from './node-address.js';
+import type { NodeName } from './node-address.js';
 
 /** A node's word that another one has the slot; the command did not run. */
 export interface Redirection {
@@ -17,7 +18,7 @@ export function redirectionOf(reply: RespValue, from: NodeName): Redirection | u
   const [, kind, slot, host, port] = match;
   return {
     slot: Number(slot),
-    to: `${host === '' ? addressOf(from).host : host}:${port}`,
+    to: `${host === '' ? parseAddress(from).host : host}:${port}`,
     asking: kind === 'ASK',
   };
 }
