@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { HttpError } from '../../http/errors.js';
+import { liftLargeStrings } from './lift-strings.js';
 import type { Command } from './resp-encoder.js';
 
 /**
@@ -8,9 +9,10 @@ import type { Command } from './resp-encoder.js';
  * @throws HttpError `invalid_request`
  */
 export function commandOfJson(body: Buffer): Command {
-  const { text, value } = parse(body);
+  const { text, value, lifted } = parse(body);
   if (!Array.isArray(value)) throw invalid('expected a JSON array: a command and its arguments');
-  return isTexts(value) ? value : convert(value, numberLiterals(text));
+  const command = isTexts(value) ? value : convert(value, numberLiterals(text));
+  return lifted === undefined ? command : withLifted(command, lifted);
 }
 
 /**
@@ -18,25 +20,32 @@ export function commandOfJson(body: Buffer): Command {
  * @throws HttpError `invalid_request`, before anything of the body is used
  */
 export function commandsOfJson(body: Buffer): Command[] {
-  const { text, value } = parse(body);
+  const { text, value, lifted } = parse(body);
   if (!Array.isArray(value) || !value.every((row) => Array.isArray(row)))
     throw invalid('expected a JSON array of arrays, each a command and its arguments');
   if (value.length === 0) throw invalid('empty pipeline request');
-  if (value.every(isTexts)) return value;
-  const literals = numberLiterals(text);
-  return value.map((row) => convert(row, literals));
+  const commands = value.every(isTexts) ? value : convertAll(value, numberLiterals(text));
+  return lifted === undefined ? commands : commands.map((command) => withLifted(command, lifted));
 }
 
 function invalid(message: string): HttpError {
   return new HttpError('invalid_request', `ERR ${message}`);
 }
 
-function parse(body: Buffer): { text: string; value: unknown } {
+interface Parsed {
+  /** What was parsed. */
+  readonly text: string;
+  readonly value: unknown;
+  /** Strings that stand in it by their names only. */
+  readonly lifted: ReadonlyMap<string, Buffer> | undefined;
+}
+
+function parse(body: Buffer): Parsed {
   if (body.length === 0) throw invalid('empty body: expected a JSON array');
   if (!isUtf8(body)) throw invalid('failed to parse command: the body is not valid UTF-8');
-  const text = body.toString('utf8');
+  const { text, lifted } = liftLargeStrings(body) ?? { text: body.toString('utf8'), lifted: undefined };
   try {
-    return { text, value: JSON.parse(text) };
+    return { text, value: JSON.parse(text), lifted };
   } catch {
     throw invalid('failed to parse command: the body is not valid JSON');
   }
@@ -47,6 +56,14 @@ function isTexts(row: readonly unknown[]): row is readonly string[] {
     if (typeof row[i] !== 'string') return false;
   }
   return true;
+}
+
+function withLifted(command: Command, lifted: ReadonlyMap<string, Buffer>): Command {
+  return command.map((argument) => lifted.get(argument as string) ?? argument);
+}
+
+function convertAll(rows: readonly unknown[][], literals: Iterator<string, undefined>): Command[] {
+  return rows.map((row) => convert(row, literals));
 }
 
 function convert(row: readonly unknown[], literals: Iterator<string, undefined>): Command {

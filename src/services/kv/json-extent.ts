@@ -20,15 +20,15 @@ export function jsonExtent(body: Buffer): JsonExtent {
   let commas = 0;
   for (let at = 0; at < body.length; at++) {
     const byte = body[at];
-    if (byte === QUOTE) at = endOfString(body, at + 1);
+    if (byte === QUOTE) at = closingQuote(body, at + 1);
     else if (byte === OPENING) arrays += 1;
     else if (byte === COMMA) commas += 1;
   }
   return { arrays, commas };
 }
 
-/** Place of the closing quote; the end where there is none. */
-function endOfString(body: Buffer, from: number): number {
+/** Place of the quote that closes a JSON string whose first byte is at `from`; the end where there is none. */
+export function closingQuote(body: Buffer, from: number): number {
   for (let at = body.indexOf(QUOTE, from); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
     let backslashes = 0;
     while (body[at - 1 - backslashes] === BACKSLASH) backslashes += 1;

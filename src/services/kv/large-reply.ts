@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { isPlainText } from './plain-text.js';
 import type { Encoding } from './reply.js';
 
 /** Bytes from which a value is worth a look instead of being made a string: that, its JSON and its bytes are three copies. */
@@ -7,8 +8,6 @@ export const LARGE = 16 * 1024;
 const HEAD = Buffer.from('{"result":"');
 const TAIL = Buffer.from('"}');
 const QUOTE = 34;
-const BACKSLASH = 92;
-const BLANK = 32;
 /** Bytes that are encoded at a time; a multiple of 3, so that only the last piece is padded. */
 const PIECE = 48 * 1024;
 
@@ -18,8 +17,7 @@ const PIECE = 48 * 1024;
  */
 export function largeJson(value: Buffer, encoding: Encoding): Buffer | undefined {
   if (encoding === 'base64') return base64Json(value);
-  if (value.includes(QUOTE) || value.includes(BACKSLASH) || !isUtf8(value) || hasControl(value))
-    return undefined;
+  if (value.includes(QUOTE) || !isUtf8(value) || !isPlainText(value)) return undefined;
   return Buffer.concat([HEAD, value, TAIL]);
 }
 
@@ -33,24 +31,4 @@ function base64Json(value: Buffer): Buffer {
     at += json.write(value.toString('base64', from, from + PIECE), at, 'latin1');
   json.set(TAIL, at);
   return json;
-}
-
-/** Whether a byte is below 32. Four at a time: 0.25 instead of 1.2 ms for 1 MB. */
-function hasControl(value: Buffer): boolean {
-  if (value.length < 4) return value.some(isControl);
-  const aligned = -value.byteOffset & 3;
-  const words = new Int32Array(value.buffer, value.byteOffset + aligned, (value.length - aligned) >> 2);
-  let found = 0;
-  for (let i = 0; i < words.length; i++) {
-    // a byte below 32 is one whose upper three bits are 0; subtracting 1 from such a byte sets its highest bit
-    const upper = (words[i] as number) & 0xe0e0e0e0;
-    found |= (upper - 0x01010101) & ~upper;
-  }
-  if ((found & 0x80808080) !== 0) return true;
-  const end = aligned + words.length * 4;
-  return value.subarray(0, aligned).some(isControl) || value.subarray(end).some(isControl);
-}
-
-function isControl(byte: number): boolean {
-  return byte < BLANK;
 }

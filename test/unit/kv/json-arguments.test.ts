@@ -77,3 +77,34 @@ test.each([
 test('bytes that are not UTF-8 are refused, not replaced', () => {
   expect(() => commandOfJson(Buffer.from('5b22ff225d', 'hex'))).toThrow('not valid UTF-8');
 });
+
+test('large strings are the same bytes, whether or not they need escapes', () => {
+  const filler = fc.constantFrom('x'.repeat(16_384), 'é'.repeat(9_000), 'a'.repeat(40_000));
+  const text = fc
+    .tuple(
+      fc.string({ unit: 'grapheme', maxLength: 5 }),
+      fc.option(filler, { nil: '' }),
+      fc.string({ maxLength: 3 }),
+    )
+    .map((parts) => parts.join(''));
+  const bytes = (row: readonly (string | Buffer)[]) =>
+    row.map((argument) => Buffer.from(argument).toString());
+  fc.assert(
+    fc.property(
+      fc.array(fc.array(fc.oneof(text, fc.integer()), { minLength: 1 }), { minLength: 1 }),
+      (rows) => {
+        const texts = rows.map((row) => row.map(String));
+        expect(commands(JSON.stringify(rows)).map(bytes)).toEqual(texts);
+        expect(bytes(command(JSON.stringify(rows[0])))).toEqual(texts[0]);
+      },
+    ),
+  );
+});
+
+test.each(['\n', '\u0000', '\\x', '\\ud8'])('a large string with %j is no JSON', (part) => {
+  expect(() => command(`["SET","k","${'x'.repeat(20_000)}${part}"]`)).toThrow('not valid JSON');
+});
+
+test('a large string that does not end is no JSON', () => {
+  expect(() => command(`["SET","k","${'x'.repeat(20_000)}`)).toThrow('not valid JSON');
+});
