@@ -1,3 +1,5 @@
+import { distances, fourDigits, leadingDigits, nonDigits, padded } from './digit-words.js';
+
 const [MINUS, PLUS, DOT, ZERO, NINE, COMMA, CLOSE] = [0x2d, 0x2b, 0x2e, 0x30, 0x39, 0x2c, 0x5d] as const;
 const [LOWER_E, UPPER_E, BLANK, TAB, LINE_FEED, RETURN] = [0x65, 0x45, 0x20, 0x09, 0x0a, 0x0d];
 
@@ -10,17 +12,12 @@ const POWERS = Float64Array.from({ length: 23 }, (_, i) => 10 ** i);
 /** Wider than what up to 25 digits summed up in float64 and one division can be off (10 roundings of 2^-53 at most). */
 const DOUBT = 2 ** -49;
 
-/** Four digits as a number, -1 where there are fewer. No step waits for the one before: twice as fast as digit by digit. */
-function four(bytes: Buffer, at: number): number {
-  if (at + 4 > bytes.length) return -1;
-  const a = (bytes[at] as number) - ZERO;
-  const b = (bytes[at + 1] as number) - ZERO;
-  const c = (bytes[at + 2] as number) - ZERO;
-  const d = (bytes[at + 3] as number) - ZERO;
-  // of 0 to 9 neither the number nor 6 more has a bit above the lowest four
-  const high = (a | (a + 6) | b | (b + 6) | c | (c + 6) | d | (d + 6)) & ~15;
-  return high === 0 ? a * 1_000 + b * 100 + c * 10 + d : -1;
-}
+/** `0.` as 16 bits, the first byte lowest. */
+const ZERO_DOT = 0x2e30;
+/** What twelve digits behind the dot are parts of. */
+const TWELFTH = 1e-12;
+/** Bytes that a look at a usual number touches: sign, `0.`, 12 digits, 8 further ones, what follows. */
+const ROOM = 1 + 2 + 12 + 8 + 2;
 
 /** Reads arrays of JSON numbers as float32. */
 export class FloatScanner {
@@ -29,9 +26,11 @@ export class FloatScanner {
   count = 0;
   /** Where reading goes on. */
   at = 0;
+  private readonly view: DataView;
 
   /** @param bytes of the request */
   constructor(private readonly bytes: Buffer) {
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     // 16 characters a number are usual; there is room for more when they are shorter
     this.floats = new Float32Array((bytes.length >> 4) + 16);
   }
@@ -49,15 +48,65 @@ export class FloatScanner {
       this.at++;
       return true;
     }
-    while (this.number()) {
+    while (!this.usual()) {
       this.blanks();
-      const next = bytes[this.at++];
+      const next = this.number() ? this.separator() : undefined;
       if (next === CLOSE) return true;
-      if (next !== COMMA) break;
-      this.blanks();
+      if (next === COMMA) continue;
+      this.count = before;
+      return false;
     }
-    this.count = before;
-    return false;
+    return true;
+  }
+
+  /**
+   * Reads on as long as numbers are such as `-0.0392812341451644`: one digit, a dot, up to 20 digits. Takes 22 ns for each
+   * where `number` takes 55, because the processor has neither sign nor length to guess.
+   * @returns whether that was the end of the array; otherwise `number` has to decide what comes next
+   */
+  private usual(): boolean {
+    const { bytes, view, floats } = this;
+    const last = bytes.length - ROOM;
+    let { at, count } = this;
+    let ended = false;
+    while (!ended && at <= last && count < floats.length) {
+      const first = bytes[at] as number;
+      // '-' lacks the fifth bit, which all digits have
+      const negative = ((first >> 4) & 1) ^ 1;
+      const start = at + negative;
+      const whole = view.getInt16(start, true) - ZERO_DOT;
+      if ((first - MINUS) * negative !== 0 || whole < 0 || whole > 9) break;
+      const a = distances(view, start + 2);
+      const b = distances(view, start + 6);
+      const c = distances(view, start + 10);
+      const inA = leadingDigits(a);
+      const inB = leadingDigits(b) * (inA >> 2);
+      const inC = leadingDigits(c) * (inB >> 2);
+      const inD = leadingDigits(distances(view, start + 14)) * (inC >> 2);
+      const inE = leadingDigits(distances(view, start + 18)) * (inD >> 2);
+      const end = start + 2 + inA + inB + inC + inD + inE;
+      const mantissa =
+        ((whole * 10_000 + padded(a, inA)) * 10_000 + padded(b, inB)) * 10_000 + padded(c, inC);
+      const scale = TWELFTH * (1 - 2 * negative);
+      const float = Math.fround((mantissa - 1) * scale);
+      const next = bytes[end];
+      // the other digits make it at most 1 more; where that could change the float32 (one in 10,000), `number` decides
+      if (inA === 0 || (next !== COMMA && next !== CLOSE) || float !== Math.fround((mantissa + 2) * scale))
+        break;
+      floats[count++] = float;
+      ended = next === CLOSE;
+      at = end + 1;
+      if (bytes[at] === BLANK) at++;
+    }
+    this.at = at;
+    this.count = count;
+    return ended;
+  }
+
+  /** The byte behind blanks. */
+  private separator(): number | undefined {
+    this.blanks();
+    return this.bytes[this.at++];
   }
 
   private blanks(): void {
@@ -71,7 +120,7 @@ export class FloatScanner {
   }
 
   private number(): boolean {
-    const { bytes } = this;
+    const { bytes, view } = this;
     const start = this.at;
     const first = bytes[start] === MINUS ? start + 1 : start;
     let i = first;
@@ -86,10 +135,10 @@ export class FloatScanner {
       const fraction = ++i;
       if (mantissa === 0) while (bytes[i] === ZERO) i++;
       let blocks = 0;
-      for (let block = four(bytes, i); block >= 0 && blocks < BLOCKS; block = four(bytes, i)) {
-        mantissa = mantissa * 10_000 + block;
-        i += 4;
-        blocks++;
+      for (; blocks < BLOCKS && i <= bytes.length - 4; i += 4, blocks++) {
+        const block = distances(view, i);
+        if (nonDigits(block) !== 0) break;
+        mantissa = mantissa * 10_000 + fourDigits(block);
       }
       c = bytes[i] as number;
       if (blocks < BLOCKS)
