@@ -17,6 +17,10 @@ export type Lane = 'control' | 'produce' | 'fetch' | `poll ${number}`;
 const METADATA_MS = 1_100;
 /** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
 const TOPIC_AGE_MS = 30_000;
+/** Asked about more topics at once, Kafka is asked for all: it looks up 100,000 names for longer than `METADATA_MS`. */
+const MANY_TOPICS = 1_000;
+/** kafkajs sends an empty list as null, which asks for all. */
+const ALL_TOPICS: readonly string[] = [];
 
 export interface ClusterOptions {
   readonly brokers: readonly string[];
@@ -72,8 +76,7 @@ export class Cluster {
 
   /** Every topic but Kafka's own; callers at the same time share one question. */
   allTopics(): Promise<Topic[]> {
-    // kafkajs sends an empty list as null, which asks for all
-    this.everything ??= this.metadata([])
+    this.everything ??= this.metadata(ALL_TOPICS)
       .then((topics) => topics.filter((topic) => !topic.isInternal))
       .finally(() => {
         this.everything = undefined;
@@ -88,7 +91,7 @@ export class Cluster {
       const batch = [...this.wanted];
       this.wanted = new Set();
       this.refreshing = undefined;
-      const topics = await this.metadata(batch);
+      const topics = await this.metadata(batch.length > MANY_TOPICS ? ALL_TOPICS : batch);
       for (const name of batch) this.known.delete(name);
       for (const topic of topics) this.known.set(topic.name, { topic, at: this.options.now() });
       return new Map(topics.map((topic) => [topic.name, topic]));

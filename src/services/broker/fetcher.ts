@@ -1,9 +1,10 @@
-import type { HttpError } from '../../http/errors.js';
+import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
+import { groupBy } from '../../lib/group-by.js';
 import type { Cluster } from './cluster.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadResult } from './log-reader.js';
-import { existingPartitions } from './partitions.js';
+import { existingPartitions, partitionKey } from './partitions.js';
 import type { Message } from './schemas.js';
 import { pause } from './waits.js';
 
@@ -21,6 +22,8 @@ export interface Fetched {
 const LEAST_PAUSE_MS = 20;
 /** Looks at a partition whose leader is not where it was said to be, before that is an error. */
 const LEADER_TRIES = 3;
+/** A request to Kafka names a partition once, so each further offset of one is a request more. */
+const OFFSETS_PER_PARTITION = 100;
 
 /** Reads logs at given offsets, without a consumer group. */
 export class Fetcher {
@@ -33,25 +36,26 @@ export class Fetcher {
   /**
    * Returns as soon as there is a record at one of `positions`, and with nothing when `timeoutMs` have passed or
    * one of `ends` aborts.
-   * @throws HttpError when a topic or partition does not exist, or none of `positions` can be read
+   * @throws HttpError when a topic or partition does not exist, or none of `positions` can be read; 400 for too many
+   * offsets of one partition
    */
   async fetch(
     positions: readonly Position[],
     timeoutMs: number,
     ends: readonly AbortSignal[],
   ): Promise<Fetched> {
-    await existingPartitions(this.cluster, positions);
+    const distinct = distinctOf(positions);
+    await existingPartitions(this.cluster, distinct);
     const deadline = deadlineOf(timeoutMs, ...ends);
     try {
-      return await this.read(positions, deadline.signal);
+      return await this.read(distinct, deadline.signal);
     } finally {
       deadline.release();
     }
   }
 
   private async read(positions: readonly Position[], deadline: AbortSignal): Promise<Fetched> {
-    const distinct = new Map(positions.map((p) => [`${p.offset} ${p.partition} ${p.topic}`, p]));
-    let wanted = [...distinct.values()];
+    let wanted = [...positions];
     for (let leaderMisses = 0; ; ) {
       const results = await this.reader.look(wanted);
       const messages = this.messagesOf(wanted, results);
@@ -83,6 +87,18 @@ export class Fetcher {
     }
     return messages;
   }
+}
+
+/** @throws HttpError 400 */
+function distinctOf(positions: readonly Position[]): Position[] {
+  const distinct = new Map(positions.map((one) => [`${one.offset} ${partitionKey(one)}`, one]));
+  for (const [, offsets] of groupBy([...distinct.values()], partitionKey)) {
+    if (offsets.length <= OFFSETS_PER_PARTITION) continue;
+    const { topic, partition } = offsets[0] as Position;
+    const text = `At most ${OFFSETS_PER_PARTITION} offsets of one partition can be read at once; of partition ${partition} of ${topic} there are ${offsets.length}.`;
+    throw new HttpError('invalid_request', text);
+  }
+  return [...distinct.values()];
 }
 
 function failureOf(

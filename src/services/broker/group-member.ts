@@ -5,11 +5,10 @@ import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
 import type { MemberOptions } from './member-options.js';
 import { OffsetCommits } from './offset-commits.js';
-import type { TopicPartition } from './partitions.js';
+import { partitionKey, type TopicPartition } from './partitions.js';
 import type { Message } from './schemas.js';
 import { StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
-import { partitionKey } from './topic-offsets.js';
 import { Changes, endedWithin } from './waits.js';
 
 /** A final or hurried commit gets so long, in ms. */

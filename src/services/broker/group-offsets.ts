@@ -1,7 +1,6 @@
 import { groupBy } from '../../lib/group-by.js';
 import type { Coordinators } from './coordinators.js';
-import type { TopicPartition } from './partitions.js';
-import { partitionKey } from './topic-offsets.js';
+import { partitionKey, type TopicPartition } from './partitions.js';
 
 export interface TopicPartitionOffset extends TopicPartition {
   /** The next offset to read; -1 where nothing was committed. */

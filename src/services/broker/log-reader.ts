@@ -6,7 +6,7 @@ import { kafkaRefusal, STALE_LEADER, translateError } from './errors.js';
 import { type FetchedPartition, fetchCall, type Position } from './fetch-call.js';
 import { errorType } from './kafkajs-internals.js';
 import type { LogWatch } from './log-watch.js';
-import { leaderOf } from './partitions.js';
+import { leaderOf, partitionKey } from './partitions.js';
 import { RecordCursor, readableBatches } from './record-batches.js';
 import { pause } from './waits.js';
 
@@ -29,7 +29,6 @@ export interface ReadFailure {
 interface LeaderRequest {
   readonly node: number;
   readonly positions: Position[];
-  readonly partitions: Set<string>;
 }
 
 /** How long the answer to a Fetch may take beyond the wait that it asks for, in ms. */
@@ -57,7 +56,9 @@ export class LogReader {
         const replies = await this.cluster.call(node, 'fetch', call, FETCH_MS).catch((error: unknown) => {
           throw translateError(error);
         });
-        for (const position of asked) results.set(position, await resultOf(position, replies));
+        const byPartition = new Map(replies.map((reply) => [partitionKey(reply), reply]));
+        for (const position of asked)
+          results.set(position, await resultOf(position, byPartition.get(partitionKey(position))));
       }),
     );
     return results;
@@ -87,7 +88,8 @@ export class LogReader {
     results: Map<Position, ReadResult>,
   ): Promise<LeaderRequest[]> {
     const topics = await this.cluster.topics(positions.map(({ topic }) => topic));
-    const requests: LeaderRequest[] = [];
+    const byNode = new Map<number, LeaderRequest[]>();
+    const times = new Map<string, number>();
     for (const position of positions) {
       const node = leaderOf(position, topics);
       if (node < 0) {
@@ -95,16 +97,16 @@ export class LogReader {
         results.set(position, failed(position, type));
         continue;
       }
-      const key = `${position.partition} ${position.topic}`;
-      let request = requests.find((one) => one.node === node && !one.partitions.has(key));
-      if (request === undefined) {
-        request = { node, positions: [], partitions: new Set() };
-        requests.push(request);
-      }
-      request.positions.push(position);
-      request.partitions.add(key);
+      const key = partitionKey(position);
+      const time = times.get(key) ?? 0;
+      times.set(key, time + 1);
+      const requests = byNode.get(node) ?? [];
+      byNode.set(node, requests);
+      const request = requests[time];
+      if (request === undefined) requests.push({ node, positions: [position] });
+      else request.positions.push(position);
     }
-    return requests;
+    return [...byNode.values()].flat();
   }
 }
 
@@ -113,9 +115,8 @@ export function isStale({ type }: ReadFailure): boolean {
   return STALE_LEADER.has(type);
 }
 
-async function resultOf(position: Position, replies: readonly FetchedPartition[]): Promise<ReadResult> {
+async function resultOf(position: Position, reply: FetchedPartition | undefined): Promise<ReadResult> {
   const { topic, partition, offset } = position;
-  const reply = replies.find((one) => one.topic === topic && one.partition === partition);
   if (reply === undefined) return failed(position, 'UNKNOWN_TOPIC_OR_PARTITION');
   if (reply.errorCode !== 0) return failed(position, errorType(reply.errorCode));
   try {

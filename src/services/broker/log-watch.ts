@@ -1,5 +1,6 @@
 import type { Cluster } from './cluster.js';
 import { type FetchedPartition, fetchCall, type Position } from './fetch-call.js';
+import { partitionKey } from './partitions.js';
 import { pause } from './waits.js';
 
 /** How long one question to a broker waits, in ms: so much later at most does it end when nobody waits any more. */
@@ -76,7 +77,7 @@ export class LogWatch {
     try {
       const call = fetchCall(earliestByPartition(watchers), { maxWaitMs: SLICE_MS, maxBytes: 1 });
       const replies = await this.cluster.call(node, `poll ${lane}`, call, SLICE_MS + GRACE_MS);
-      for (const reply of replies) wakeThose(watchers, reply);
+      wakeThose(watchers, replies);
     } catch {
       await pause(PAUSE_MS);
       for (const { wake } of watchers) wake();
@@ -88,16 +89,17 @@ export class LogWatch {
 function earliestByPartition(watchers: readonly Watcher[]): Position[] {
   const earliest = new Map<string, Position>();
   for (const { position } of watchers) {
-    const key = `${position.partition} ${position.topic}`;
+    const key = partitionKey(position);
     const other = earliest.get(key);
     if (other === undefined || position.offset < other.offset) earliest.set(key, position);
   }
   return [...earliest.values()];
 }
 
-function wakeThose(watchers: readonly Watcher[], reply: FetchedPartition): void {
+function wakeThose(watchers: readonly Watcher[], replies: readonly FetchedPartition[]): void {
+  const byPartition = new Map(replies.map((reply) => [partitionKey(reply), reply]));
   for (const { position, wake } of watchers) {
-    if (position.topic !== reply.topic || position.partition !== reply.partition) continue;
-    if (reply.errorCode !== 0 || reply.lastStableOffset > position.offset) wake();
+    const reply = byPartition.get(partitionKey(position));
+    if (reply !== undefined && (reply.errorCode !== 0 || reply.lastStableOffset > position.offset)) wake();
   }
 }

@@ -2,8 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import type { Coordinators } from './coordinators.js';
 import { commitOffsets, type Membership, type TopicPartitionOffset } from './group-offsets.js';
-import type { TopicPartition } from './partitions.js';
-import { partitionKey } from './topic-offsets.js';
+import { partitionKey, type TopicPartition } from './partitions.js';
 
 export interface OffsetCommitsOptions {
   readonly coordinators: Coordinators;

@@ -1,9 +1,9 @@
 import type { Route } from '../../http/route.js';
 import { accessOf, type BrokerDeps, brokerRoute, OFFSETS_WAIT_MS, waitOf } from './deps.js';
 import { committedOffsets } from './group-offsets.js';
-import { existingPartitions } from './partitions.js';
+import { existingPartitions, partitionKey } from './partitions.js';
 import * as schemas from './schemas.js';
-import { offsetsAt, partitionKey } from './topic-offsets.js';
+import { offsetsAt } from './topic-offsets.js';
 
 const errors = [400, 401, 403, 404, 503, 504] as const;
 

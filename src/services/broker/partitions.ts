@@ -7,6 +7,10 @@ export interface TopicPartition {
   readonly partition: number;
 }
 
+export function partitionKey({ topic, partition }: TopicPartition): string {
+  return `${partition} ${topic}`;
+}
+
 /**
  * The topics of `wanted`, whose partitions all exist.
  * @throws HttpError 404 for a topic, 400 for a partition that does not

@@ -44,12 +44,12 @@ export class PendingProduce {
     if (--this.left === 0) this.settle();
   }
 
-  /** The first failure; says how many of the records were written all the same. */
+  /** The first failure; says how many of the records were written all the same. Those that Kafka left unanswered may be, too. */
   private failure(error: Error): Error {
     const { length } = this.written;
     if (length === 1 || !(error instanceof HttpError)) return error;
     const written = this.written.filter((one) => one !== undefined).length;
-    const told = `Record ${this.firstFailed}: ${error.message} ${written} of the ${length} records were written.`;
+    const told = `Record ${this.firstFailed}: ${error.message} ${written} of the ${length} records are known to be written.`;
     return new HttpError(error.code, told, { cause: error.cause });
   }
 }

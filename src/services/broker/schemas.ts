@@ -60,7 +60,7 @@ export const fetchBody = z
     topic: topicName.optional(),
     partition: partition.optional(),
     offset: offset.optional(),
-    topicPartitionOffsets: z.array(topicPartitionOffset).optional(),
+    topicPartitionOffsets: z.array(topicPartitionOffset).max(10_000).optional(),
     timeout: timeoutMs.optional(),
   })
   .superRefine(({ topic, partition, offset, topicPartitionOffsets }, context) => {

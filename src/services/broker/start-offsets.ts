@@ -2,8 +2,8 @@ import { HttpError } from '../../http/errors.js';
 import type { Cluster } from './cluster.js';
 import type { Coordinators } from './coordinators.js';
 import { committedOffsets } from './group-offsets.js';
-import type { TopicPartition } from './partitions.js';
-import { offsetsAt, partitionKey } from './topic-offsets.js';
+import { partitionKey, type TopicPartition } from './partitions.js';
+import { offsetsAt } from './topic-offsets.js';
 
 export type OffsetReset = 'earliest' | 'latest' | 'none';
 

@@ -2,8 +2,7 @@ import { groupBy } from '../../lib/group-by.js';
 import type { Cluster } from './cluster.js';
 import { kafkaCodeRefusal, kafkaRefusal, STALE_LEADER, translateError } from './errors.js';
 import { errorType } from './kafkajs-internals.js';
-import type { TopicPartition } from './partitions.js';
-import { leaderOf } from './partitions.js';
+import { leaderOf, partitionKey, type TopicPartition } from './partitions.js';
 import { pause } from './waits.js';
 
 /** Milliseconds since 1970, or one end of the log. */
@@ -42,10 +41,6 @@ export async function offsetsAt(
   const beyond = wanted.filter((one) => (found.get(partitionKey(one)) ?? -1) < 0);
   if (beyond.length === 0) return found;
   return new Map([...found, ...(await ask(cluster, beyond, ENDS.latest))]);
-}
-
-export function partitionKey({ topic, partition }: TopicPartition): string {
-  return `${partition} ${topic}`;
 }
 
 async function ask(
