@@ -88,7 +88,7 @@ const getDeadLetter = route({
   path: '/v2/dlq/:id',
   request: { params: z.object({ id: z.string() }) },
   reply: deadLetterReply,
-  errors: [401, 404, 503],
+  errors: [400, 401, 404, 503],
   handle: async ({ params: { id } }, _context, { deadLetters }) => {
     const page = { count: 1, latestFirst: false, after: undefined };
     const [letter] = (await deadLetters.list({ sql: 'd.id = $4', values: [id] }, page)).letters;
@@ -104,7 +104,7 @@ const deleteDeadLetter = route({
   path: '/v2/dlq/:id',
   request: { params: z.object({ id: z.string() }) },
   reply: deletedReply,
-  errors: [401, 403, 404, 503],
+  errors: [400, 401, 403, 404, 503],
   handle: async ({ params: { id } }, _context, { deadLetters }) => {
     const deleted = await deadLetters.delete({ sql: 'd.id = $2', values: [id] }, 1);
     if (deleted === 0) throw new HttpError('not_found', `There is no dead letter ${id}.`);

@@ -10,10 +10,17 @@ export const errorSchema = z.object({
 /** The queue's error shape: `{"error": "..."}`. */
 export const formatError: ErrorFormat = (error): z.output<typeof errorSchema> => ({ error: error.message });
 
+/** SQLSTATE of a text that Postgres cannot hold: one with a NUL character. */
+const NO_TEXT = '22021';
+
 /** What Postgres' failure means to a sender. */
 export function unavailable(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
-  const { kind } = classifyDatabaseError(error);
+  const { kind, sqlState } = classifyDatabaseError(error);
+  if (sqlState === NO_TEXT)
+    return new HttpError('invalid_request', 'A NUL character cannot stand in an id, a name or a filter.', {
+      cause: error,
+    });
   if (kind === 'unavailable' || kind === 'timeout')
     return new HttpError('backend_unavailable', 'The database of the queue is not available.', {
       cause: error,

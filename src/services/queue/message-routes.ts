@@ -29,7 +29,7 @@ const getMessage = route({
   path: '/v2/messages/:id',
   request: { params: z.object({ id: z.string() }) },
   reply: messageReply,
-  errors: [401, 404, 503],
+  errors: [400, 401, 404, 503],
   handle: async ({ params: { id } }, _context, { index }) => {
     const message = await index.get(id);
     if (message === undefined) throw new HttpError('not_found', `There is no message ${id}.`);
@@ -44,7 +44,7 @@ const cancelMessage = route({
   path: '/v2/messages/:id',
   request: { params: z.object({ id: z.string() }) },
   reply: cancelReply,
-  errors: [401, 403, 404, 503],
+  errors: [400, 401, 403, 404, 503],
   handle: async ({ params: { id } }, _context, deps) => {
     const cancelled = await cancel({ sql: 'm.id = $2', values: [id] }, 1, deps);
     if (cancelled === 0)

@@ -62,7 +62,7 @@ const getQueue = route({
   path: '/v2/queues/:queue',
   request: { params },
   reply: orderedQueueReply,
-  errors: [401, 404, 503],
+  errors: [400, 401, 404, 503],
   handle: async ({ params: { queue: name } }, _context, { queues }) => {
     const [queue] = await queues.list(name);
     if (queue === undefined) throw new HttpError('not_found', `There is no queue ${name}.`);
@@ -77,7 +77,7 @@ const deleteQueue = route({
   path: '/v2/queues/:queue',
   request: { params },
   reply: nothingReply,
-  errors: [401, 403, 503],
+  errors: [400, 401, 403, 503],
   handle: async ({ params: { queue } }, _context, { queues }) => {
     await queues.delete(queue);
     return {};

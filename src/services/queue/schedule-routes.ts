@@ -107,7 +107,7 @@ const get = route({
   path: '/v2/schedules/:id',
   request: { params },
   reply: scheduleReply,
-  errors: [401, 404, 503],
+  errors: [400, 401, 404, 503],
   handle: async ({ params: { id } }, _context, deps) => {
     const [schedule] = await deps.schedules.list(id);
     if (schedule === undefined) throw new HttpError('not_found', `There is no schedule ${id}.`);
@@ -122,7 +122,7 @@ const remove = route({
   path: '/v2/schedules/:id',
   request: { params },
   reply: nothingReply,
-  errors: [401, 403, 404, 503],
+  errors: [400, 401, 403, 404, 503],
   handle: async ({ params: { id } }, _context, { schedules }) => {
     if (!(await schedules.delete(id))) throw new HttpError('not_found', `There is no schedule ${id}.`);
     return {};
@@ -140,7 +140,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
     path: `/v2/schedules/:id/${verb}`,
     request: { params },
     reply: nothingReply,
-    errors: [401, 403, 404, 503],
+    errors: [400, 401, 403, 404, 503],
     handle: async ({ params: { id } }, _context, { schedules }) => {
       if (!(await schedules.setPaused(id, verb === 'pause')))
         throw new HttpError('not_found', `There is no schedule ${id}.`);

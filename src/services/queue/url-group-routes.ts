@@ -60,7 +60,7 @@ const getGroup = route({
   path: '/v2/topics/:group',
   request: { params },
   reply: urlGroupReply,
-  errors: [401, 404, 503],
+  errors: [400, 401, 404, 503],
   handle: async ({ params: { group: name } }, _context, { groups }) => {
     const group = await groups.find(name);
     if (group === undefined) throw new HttpError('not_found', `There is no URL group ${name}.`);
@@ -75,7 +75,7 @@ const deleteGroup = route({
   path: '/v2/topics/:group',
   request: { params },
   reply: nothingReply,
-  errors: [401, 403, 503],
+  errors: [400, 401, 403, 503],
   handle: async ({ params: { group } }, _context, { groups }) => {
     await groups.delete(group);
     return {};
