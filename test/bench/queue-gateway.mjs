@@ -61,13 +61,11 @@ async function untilReady(port) {
 async function removeFromRabbitmq(name) {
   const connection = await connect(process.env.PORTICO_RABBITMQ_URL);
   const channel = await connection.createChannel();
-  const levels = Array.from({ length: 25 }, (_, level) => String(level).padStart(2, '0')).flatMap((level) => [
-    `level-${level}`,
-    `enter-${level}`,
+  const { describeTopology } = await import('../../dist/services/queue/topology.js');
+  const { exchanges, queues } = describeTopology(name);
+  await Promise.all([
+    ...exchanges.map((exchange) => channel.deleteExchange(exchange.name)),
+    ...queues.map((queue) => channel.deleteQueue(queue.name)),
   ]);
-  for (const part of ['work', 'dead', 'unrouted', 'delivery', ...levels]) {
-    await channel.deleteQueue(`${name}-v2-${part}`);
-    await channel.deleteExchange(`${name}-v2-${part}`);
-  }
   await connection.close();
 }

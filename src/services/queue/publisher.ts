@@ -1,7 +1,8 @@
 import { types } from 'node:util';
 import type { ConfirmChannel } from './client.js';
+import { routeFor } from './delay-levels.js';
 import { encodeToken, type Token } from './message.js';
-import { routeFor, type TopologyNames } from './topology.js';
+import type { TopologyNames } from './topology-names.js';
 
 /**
  * Why a token may not be in RabbitMQ. `outcome`: `refused` it certainly is not; `unknown` the connection was lost or no

@@ -138,8 +138,8 @@ describe('RabbitMQ', () => {
     const waiting = await publishMany(path, 0, 100);
     const delayed = await publish(gateway, `${receiver.url}${path}?100`, { 'upstash-delay': '2s' });
     await channel.deleteQueue(names.work);
-    // 2 s is one bit: the token waits on level 4, 16 units of 125 ms
-    const { messageCount } = await channel.deleteQueue(names.level(4));
+    // 2 s are 16 units of 125 ms: one digit of the lowest level
+    const { messageCount } = await channel.deleteQueue(names.wait(0, 16));
     expect(messageCount).toBe(1);
     await expectSettled(path, [...waiting, { n: 100, reply: delayed, ms: 0 }]);
     await connection.close();

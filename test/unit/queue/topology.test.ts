@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import {
+  DELAY_SHAPE,
   DELAY_UNIT_MS,
-  describeTopology,
   MAX_DELAY_MS,
   routeFor,
-  type Topology,
-} from '../../../src/services/queue/topology.js';
+} from '../../../src/services/queue/delay-levels.js';
+import { describeTopology, type Topology } from '../../../src/services/queue/topology.js';
 
 /** Whether a topic pattern (`*` one word, `#` any number) fits a routing key; RabbitMQ's rule. */
 function fits(pattern: readonly string[], key: readonly string[]): boolean {
@@ -44,16 +44,21 @@ function arrivals(topology: Topology, exchange: string, routingKey: string): { q
   return found;
 }
 
-it('brings every delay of a small layout to the work queue exactly once, exactly after its time', () => {
-  const levels = 7;
-  const topology = describeTopology('p', levels);
-  for (let units = 0; units < 2 ** levels; units++) {
-    const { exchange, routingKey } = routeFor(topology.names, units * DELAY_UNIT_MS, levels);
-    expect(arrivals(topology, exchange, routingKey)).toEqual([
-      { queue: topology.names.work, ms: units * DELAY_UNIT_MS },
-    ]);
-  }
-});
+it.each([
+  { base: 2, levels: 7 },
+  { base: 5, levels: 3 },
+])(
+  'brings every delay of a small layout ($base digits, $levels levels) to the work queue exactly once, exactly after its time',
+  (shape) => {
+    const topology = describeTopology('p', shape);
+    for (let units = 0; units < shape.base ** shape.levels; units++) {
+      const { exchange, routingKey } = routeFor(topology.names, units * DELAY_UNIT_MS, shape);
+      expect(arrivals(topology, exchange, routingKey)).toEqual([
+        { queue: topology.names.work, ms: units * DELAY_UNIT_MS },
+      ]);
+    }
+  },
+);
 
 it('brings any delay of the real layout to the work queue once, never early and less than one unit late', () => {
   const topology = describeTopology('portico');
@@ -85,25 +90,35 @@ it('takes a negative delay as none', () => {
 });
 
 it('stalls nothing when a queue is gone: what it should have held arrives as unrouted', () => {
-  const whole = describeTopology('p', 5);
-  const { exchange, routingKey } = routeFor(whole.names, 0b10110 * DELAY_UNIT_MS, 5);
-  for (const gone of [whole.names.work, whole.names.level(1), whole.names.level(2), whole.names.level(4)]) {
-    const bindings = whole.bindings.filter(
-      ({ destination, kind }) => kind === 'exchange' || destination !== gone,
-    );
+  const { base } = DELAY_SHAPE;
+  const whole = describeTopology('p');
+  const { names } = whole;
+  const digits = [3, 31, 0, 7];
+  const units = digits.reduce((sum, digit, level) => sum + digit * base ** level, 0);
+  const { exchange, routingKey } = routeFor(names, units * DELAY_UNIT_MS);
+  for (const gone of [names.work, names.wait(0, 3), names.wait(1, 31), names.wait(3, 7)]) {
+    const bindings = whole.bindings.filter(({ destination }) => destination !== gone);
     const found = arrivals({ ...whole, bindings }, exchange, routingKey);
-    expect(found.map(({ queue }) => queue)).toEqual([whole.names.unrouted]);
+    expect(found.map(({ queue }) => queue)).toEqual([names.unrouted]);
   }
+});
+
+it('writes a token no more often than its delay has digits, and names only those in its key', () => {
+  const { names } = describeTopology('p');
+  expect(routeFor(names, 3_875).routingKey).toBe('31');
+  expect(routeFor(names, 4_000).routingKey).toBe('0.1');
+  expect(routeFor(names, 3_600_000)).toEqual({ exchange: names.level(2), routingKey: '0.4.28' });
 });
 
 it('binds queues that survive a restart, keep what they hold, and forward no other key', () => {
   const { queues, exchanges, names } = describeTopology('p');
-  expect(queues).toHaveLength(28);
-  expect(new Set([...queues, ...exchanges].map(({ name }) => name)).size).toBe(54);
+  expect(queues).toHaveLength(158);
+  expect(new Set(queues.map(({ name }) => name)).size).toBe(158);
+  expect(new Set(exchanges.map(({ name }) => name)).size).toBe(8);
   for (const queue of queues) {
     expect(queue.arguments['x-queue-type']).toBe('quorum');
     expect(queue.arguments).not.toHaveProperty('x-dead-letter-routing-key');
-    if (queue.name.includes('level'))
+    if (queue.arguments['x-message-ttl'] !== undefined)
       expect(queue.arguments).toMatchObject({
         'x-dead-letter-strategy': 'at-least-once',
         'x-overflow': 'reject-publish',
