@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'amqplib';
-import { drive } from './load.mjs';
+import { compare } from './frame.mjs';
+import { Latencies } from './latencies.mjs';
 import { startQueueGateway } from './queue-gateway.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
@@ -13,44 +14,34 @@ const GOAL = 0.5;
 
 /**
  * Publishes of 1 KiB, confirmed, through the gateway against bare amqplib with as many confirms in flight.
- * @param {{ rounds: number, seconds: number, connections: number }} load
+ * @param {import('./frame.mjs').Load} load
  */
-export async function run(given) {
-  const load = { rounds: 5, seconds: 5, connections: 64, ...given };
+export async function run(load) {
   const gateway = await startQueueGateway();
   const reference = await openReference();
-  const rates = { amqplib: [], portico: [] };
-  const cpu = { seconds: 0, requests: 0 };
-  let wrong = 0;
+  const request = publishRequest(gateway.token);
+  const session = {
+    request: () => request,
+    isRight: (status, body) => status === 200 && body.includes('"messageId":"msg_'),
+  };
+  const contenders = [
+    { name: 'amqplib', server: thisProcess, run: reference.publish },
+    { name: 'Portico', server: gateway, session: () => session, goal: { ratio: GOAL } },
+  ];
   try {
-    for (let round = 0; round < load.rounds; round++) {
-      rates.amqplib.push(await reference.publish(load));
-      const before = gateway.cpuSeconds();
-      const request = publishRequest(gateway.token);
-      const result = await drive({ ...load, port: gateway.port, request, expectedBody: hasId });
-      cpu.seconds += gateway.cpuSeconds() - before;
-      cpu.requests += result.requests;
-      rates.portico.push(result.requests / result.seconds);
-      wrong += result.wrong;
-      console.log(
-        `round ${round + 1}: amqplib ${Math.round(rates.amqplib.at(-1))}/s, Portico ${Math.round(rates.portico.at(-1))}/s, ` +
-          `p50 ${result.latencies.quantile(0.5)} ms, p99 ${result.latencies.quantile(0.99)} ms`,
-      );
-    }
+    const title = 'queue: publish of 1 KiB, confirmed, not due while the bench runs';
+    return await compare({ title, contenders, connections: 64, unit: 'message' }, load);
   } finally {
     await reference.close();
     await gateway.stop();
   }
-  const ratios = rates.portico.map((rate, i) => rate / rates.amqplib[i]).sort((a, b) => a - b);
-  const ratio = ratios[Math.floor(ratios.length / 2)];
-  console.log(
-    `queue: publish of 1 KiB, ${load.connections} at once: ratio ${ratio.toFixed(2)} (goal ${GOAL}, ` +
-      `${ratio >= GOAL ? 'reached' : 'MISSED'}), ${((cpu.seconds * 1e6) / cpu.requests).toFixed(0)} µs of CPU a publish, ${wrong} wrong replies`,
-  );
-  return wrong === 0;
 }
 
-const hasId = (body) => body.includes('"messageId":"msg_');
+/** amqplib works in the process of the bench. */
+const thisProcess = {
+  cpuSeconds: () => (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
+  rssMegabytes: () => process.memoryUsage.rss() / 2 ** 20,
+};
 
 function publishRequest(token) {
   return Buffer.concat([
@@ -70,22 +61,24 @@ async function openReference() {
   return {
     publish: async ({ connections, seconds }) => {
       const end = performance.now() + seconds * 1_000;
-      let count = 0;
+      const run = { requests: 0, wrong: 0, seconds: 0, latencies: new Latencies() };
       const one = async () => {
         while (performance.now() < end) {
+          const sentAt = performance.now();
           await new Promise((resolve, reject) =>
             channel.sendToQueue(queue, BODY, { persistent: true }, (error) =>
               error ? reject(error) : resolve(),
             ),
           );
-          count += 1;
+          run.latencies.add((performance.now() - sentAt) * 1_000);
+          run.requests += 1;
         }
       };
       const started = performance.now();
       await Promise.all(Array.from({ length: connections }, one));
-      const rate = (count * 1_000) / (performance.now() - started);
+      run.seconds = (performance.now() - started) / 1_000;
       await channel.purgeQueue(queue);
-      return rate;
+      return run;
     },
     close: async () => {
       await channel.deleteQueue(queue);
