@@ -62,6 +62,7 @@ export function openDelivery(parts: DeliveryParts): void {
     unrouted: names.unrouted,
     concurrency: config.concurrency,
     mend: (reason) => link.restart(reason),
+    bury: (token) => parts.sender.bury(token),
     checkStore: () => database.check(),
     log,
   });

@@ -3,7 +3,8 @@ import { backoffDelay } from '../../lib/backoff.js';
 import type { Logger } from '../../lib/logger.js';
 import { classifyDatabaseError } from '../../lib/postgres.js';
 import type { Channel, ConsumeMessage } from './client.js';
-import { decodeToken, type Token } from './message.js';
+import { decodeTokens, type Token } from './message.js';
+import { Slots } from './slots.js';
 import type { Settlement } from './worker.js';
 
 export interface DispatcherOptions {
@@ -13,6 +14,8 @@ export interface DispatcherOptions {
   readonly unrouted: string;
   /** Tokens of each source that are worked on at once. */
   readonly concurrency: number;
+  /** Resolves when a token is safe in the dead-letter queue. */
+  readonly bury: (token: Token) => Promise<void>;
   /** Declares the topology again: a queue of it is gone. */
   readonly mend: (reason: string) => void;
   /** Rejects while messages cannot be claimed. */
@@ -25,15 +28,20 @@ export interface Source {
   readonly process: (token: Token, signal: AbortSignal) => Promise<Settlement>;
 }
 
+/** What becomes of a RabbitMQ message: the settlement that its tokens have in common, or it goes back. */
+type Settled = Settlement | 'again';
+
 /**
- * Takes tokens from its queues and has them processed, a bounded number at once. A token is acknowledged (or rejected
- * into the dead-letter exchange) when processing resolves and goes back to RabbitMQ when it rejects. While the store is away it takes none.
+ * Takes tokens from its queues and has them processed, a bounded number at once. A message with tokens is acknowledged
+ * (or rejected into the dead-letter exchange) when processing of all has resolved, and goes back to RabbitMQ when it
+ * rejects for one: those of the others that have served do so again without effect. While the store is away it takes none.
  */
 export class Dispatcher {
   private channel: Channel | undefined;
   private consumerTags: string[] = [];
   private readonly inFlight = new Set<Promise<void>>();
   private readonly aborter = new AbortController();
+  private readonly slots: ReadonlyMap<Source, Slots>;
   private stopping = false;
   private storeDown = false;
   private endPause: (() => void) | undefined;
@@ -41,11 +49,13 @@ export class Dispatcher {
   constructor(private readonly options: DispatcherOptions) {
     // every attempt in flight listens
     setMaxListeners(0, this.aborter.signal);
+    this.slots = new Map(options.sources.map((source) => [source, new Slots(options.concurrency)]));
   }
 
   /** To be called with each new channel, after the topology was declared. */
   async attach(channel: Channel): Promise<void> {
     const { unrouted, concurrency, mend } = this.options;
+    // as many messages as slots: should each have one slow token left, the other slots still get work
     await channel.prefetch(concurrency);
     await channel.consume(unrouted, (message) => {
       // the sweeper gives such a token's message another one
@@ -66,6 +76,7 @@ export class Dispatcher {
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.endPause?.();
+    for (const slots of this.slots.values()) slots.close();
     await this.cancel();
     const interrupt = setTimeout(() => this.aborter.abort(), graceMs);
     while (this.inFlight.size > 0) await Promise.allSettled(this.inFlight);
@@ -95,33 +106,56 @@ export class Dispatcher {
       settle(channel, message, 'again');
       return;
     }
-    const token = decodeToken(message.content);
-    if (token === undefined) {
+    const tokens = decodeTokens(message.content);
+    if (tokens === undefined) {
       this.options.log.error(
         { bytes: message.content.length },
-        'queue: something else than a token was in the queue',
+        'queue: something else than tokens was in the queue',
       );
       settle(channel, message, 'served');
       return;
     }
-    const work = this.process(channel, message, token, source).finally(() => this.inFlight.delete(work));
+    const work = this.processAll(tokens, source)
+      .then((settled) => settle(channel, message, settled))
+      .finally(() => this.inFlight.delete(work));
     this.inFlight.add(work);
   }
 
-  private async process(
-    channel: Channel,
-    message: ConsumeMessage,
-    token: Token,
-    source: Source,
-  ): Promise<void> {
+  private async processAll(tokens: readonly Token[], source: Source): Promise<Settled> {
+    const [first] = tokens;
+    if (tokens.length === 1 && first !== undefined) return this.processInSlot(first, source);
+    const each = tokens.map(async (token) => {
+      const settled = await this.processInSlot(token, source);
+      // the others must not be dead-lettered with it
+      return settled === 'dead' ? this.buryAlone(token) : settled;
+    });
+    return (await Promise.all(each)).includes('again') ? 'again' : 'served';
+  }
+
+  private async buryAlone(token: Token): Promise<Settled> {
     try {
-      settle(channel, message, await source.process(token, this.aborter.signal));
+      await this.options.bury(token);
+      return 'served';
+    } catch (err) {
+      this.options.log.warn({ err, id: token.id }, 'queue: a dead token goes back');
+      return 'again';
+    }
+  }
+
+  private async processInSlot(token: Token, source: Source): Promise<Settled> {
+    const slots = this.slots.get(source) as Slots;
+    if (!(await slots.enter())) return 'again';
+    try {
+      if (this.stopping || this.storeDown) return 'again';
+      return await source.process(token, this.aborter.signal);
     } catch (err) {
       if (!this.stopping) {
         this.options.log.warn({ err, id: token.id }, 'queue: a token goes back');
         await this.pauseUntilStoreIsBack(classifyDatabaseError(err).kind);
       }
-      settle(channel, message, 'again');
+      return 'again';
+    } finally {
+      slots.leave();
     }
   }
 
@@ -161,7 +195,7 @@ export class Dispatcher {
 }
 
 /** On a channel that is gone there is nothing to settle: RabbitMQ has the token back already, and amqplib would throw. */
-function settle(channel: Channel, message: ConsumeMessage, settlement: Settlement | 'again'): void {
+function settle(channel: Channel, message: ConsumeMessage, settlement: Settled): void {
   try {
     if (settlement === 'served') channel.ack(message);
     else channel.nack(message, false, settlement === 'again');

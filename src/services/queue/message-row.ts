@@ -62,13 +62,36 @@ export function messageOf(row: MessageRow): ClaimedMessage {
   };
 }
 
-/** The record type of the messages that `insertedMessages` reads from JSON. */
-export const NEW_MESSAGE_RECORD = `id text, prefix text, url text, method text, headers json, body text, max_retries int,
+/** The record type of the messages that `insertedMessages` reads from JSON; their bodies lie beside it. */
+export const NEW_MESSAGE_RECORD = `id text, prefix text, url text, method text, headers json, body_at int, body_size int, max_retries int,
   timeout_ms int, not_before bigint, created_at bigint, callback json, failure_callback json, queue_name text,
-  caller_ip text, callback_of text, details json, delay_ms float8, dedup_key text, source text`;
+  caller_ip text, callback_of text, details json, delay_ms float8, source text`;
 
-/** A message as one of these records. What is absent is null there. */
-export function newMessageRecord(message: NewMessage, source?: string): Record<string, unknown> {
+/** New messages as two parameters of a statement. */
+export interface NewMessageParameters {
+  /** A JSON array of records. */
+  readonly records: string;
+  /** Their bodies one behind the other: as base64 in the records they cost Postgres twice as much CPU a message of 1 KiB. */
+  readonly bodies: Buffer;
+}
+
+/** @param sources of callbacks: the messages, in the same order, whose outcome they report */
+export function newMessageParameters(
+  messages: readonly NewMessage[],
+  sources?: readonly string[],
+): NewMessageParameters {
+  // SQL counts from 1
+  let bodyAt = 1;
+  const records = messages.map((message, i) => {
+    const record = newMessageRecord(message, bodyAt, sources?.[i]);
+    bodyAt += message.body.length;
+    return record;
+  });
+  return { records: JSON.stringify(records), bodies: Buffer.concat(messages.map(({ body }) => body)) };
+}
+
+/** What is absent is null in SQL. */
+function newMessageRecord(message: NewMessage, bodyAt: number, source?: string): Record<string, unknown> {
   const { details } = message;
   return {
     id: message.id,
@@ -76,7 +99,8 @@ export function newMessageRecord(message: NewMessage, source?: string): Record<s
     url: message.url,
     method: message.method,
     headers: message.headers,
-    body: message.body.toString('base64'),
+    body_at: bodyAt,
+    body_size: message.body.length,
     max_retries: message.maxRetries,
     timeout_ms: message.timeoutMs ?? undefined,
     not_before: message.notBefore,
@@ -89,7 +113,6 @@ export function newMessageRecord(message: NewMessage, source?: string): Record<s
     callback_of: message.callbackOf ?? undefined,
     details: Object.keys(details).length === 0 ? undefined : details,
     delay_ms: message.delayMs,
-    dedup_key: message.deduplicationKey ?? undefined,
     source,
   };
 }

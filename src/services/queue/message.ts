@@ -125,20 +125,31 @@ export function newDeadLetterId(now: number): string {
   return `${now}-${randomBytes(4).readUInt32BE()}`;
 }
 
-export function encodeToken({ id, attempt }: Token): Buffer {
-  return Buffer.from(JSON.stringify({ id, attempt }));
+/** Most tokens in one RabbitMQ message: the bound on what a gateway holds is this times its `concurrency`. */
+export const MAX_TOKENS = 20;
+
+/** As JSON: id, attempt, id, attempt ... */
+export function encodeTokens(tokens: readonly Token[]): Buffer {
+  return Buffer.from(JSON.stringify(tokens.flatMap(({ id, attempt }) => [id, attempt])));
 }
 
 /** Postgres' `int`, which counts the attempts. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
 
-/** `undefined` for anything that is no token: one that Postgres refuses would fail all that are claimed with it, for ever. */
-export function decodeToken(content: Buffer): Token | undefined {
+/** `undefined` for anything else: a token that Postgres refuses would fail all that are claimed with it, for ever. */
+export function decodeTokens(content: Buffer): readonly Token[] | undefined {
   try {
-    const { id, attempt } = JSON.parse(content.toString('utf8')) as Record<keyof Token, unknown>;
-    if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id)) return undefined;
-    if (typeof attempt !== 'number' || !Number.isInteger(attempt)) return undefined;
-    return attempt < 0 || attempt > MAX_ATTEMPT ? undefined : { id, attempt };
+    const list: unknown = JSON.parse(content.toString('utf8'));
+    if (!Array.isArray(list) || list.length === 0 || list.length > 2 * MAX_TOKENS) return undefined;
+    const tokens: Token[] = [];
+    for (let i = 0; i < list.length; i += 2) {
+      const [id, attempt]: unknown[] = [list[i], list[i + 1]];
+      if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id)) return undefined;
+      if (typeof attempt !== 'number' || !Number.isInteger(attempt)) return undefined;
+      if (attempt < 0 || attempt > MAX_ATTEMPT) return undefined;
+      tokens.push({ id, attempt });
+    }
+    return tokens;
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import type { ConfirmChannel } from './client.js';
 import { routeFor } from './delay-levels.js';
-import { encodeToken, type Token } from './message.js';
+import { encodeTokens, MAX_TOKENS, type Token } from './message.js';
 import type { TopologyNames } from './topology-names.js';
 
 /**
@@ -24,13 +24,24 @@ export interface PublishLink {
   readonly blocked: string | undefined;
 }
 
-interface Pending {
+type Route = ReturnType<typeof routeFor>;
+
+/** Tokens on one way that go together. */
+interface Gathering {
+  readonly route: Route;
+  readonly tokens: Token[];
+  readonly confirmed: Promise<void>;
   readonly settle: (error?: PublishError) => void;
 }
 
-/** Publishes tokens, persistent and mandatory, many in flight on one channel, each confirmed by RabbitMQ. */
+/**
+ * Publishes tokens, persistent and mandatory, many in flight on one channel, confirmed by RabbitMQ. Those that go the
+ * same way in the same tick share a message: one of its own for each costs RabbitMQ and this process 70 us of CPU a token.
+ */
 export class TokenPublisher {
-  private readonly pending = new Map<string, Pending>();
+  private readonly pending = new Map<string, Gathering>();
+  /** What is sent at the end of the tick, by route and deadline. */
+  private readonly gathering = new Map<string, Gathering>();
   private readonly returned = new Set<string>();
   private sequence = 0;
 
@@ -73,36 +84,58 @@ export class TokenPublisher {
     return this.send(token, { exchange: this.names.dead, routingKey: '' }, deadlineMs);
   }
 
-  private send(token: Token, route: ReturnType<typeof routeFor>, deadlineMs: number): Promise<void> {
-    const { channel } = this.link;
+  private send(token: Token, route: Route, deadlineMs: number): Promise<void> {
     const { unavailable } = this;
-    if (channel === undefined || unavailable !== undefined)
-      return Promise.reject(new PublishError('refused', unavailable ?? 'not connected'));
+    if (unavailable !== undefined) return Promise.reject(new PublishError('refused', unavailable));
+    const key = `${route.exchange} ${route.routingKey} ${deadlineMs}`;
+    let together = this.gathering.get(key);
+    if (together === undefined || together.tokens.length === MAX_TOKENS) {
+      together = this.gather(key, route, deadlineMs);
+      this.gathering.set(key, together);
+    }
+    together.tokens.push(token);
+    return together.confirmed;
+  }
+
+  private gather(key: string, route: Route, deadlineMs: number): Gathering {
     const id = String(++this.sequence);
-    return new Promise((resolve, reject) => {
+    let settle: Gathering['settle'] = () => undefined;
+    const confirmed = new Promise<void>((resolve, reject) => {
       const timer = setTimeout(
         () => settle(new PublishError('unknown', `no confirm within ${deadlineMs} ms`)),
         deadlineMs,
       );
-      const settle = (error?: PublishError) => {
+      settle = (error) => {
         clearTimeout(timer);
         this.pending.delete(id);
         if (error === undefined) resolve();
         else reject(error);
       };
-      this.pending.set(id, { settle });
-      try {
-        channel.publish(
-          route.exchange,
-          route.routingKey,
-          encodeToken(token),
-          { persistent: true, mandatory: true, messageId: id },
-          (error: unknown) => settle(this.judgeConfirm(id, error)),
-        );
-      } catch (error) {
-        settle(new PublishError('unknown', (error as Error).message));
-      }
     });
+    const gathering = { route, tokens: [], confirmed, settle };
+    setImmediate(() => {
+      if (this.gathering.get(key) === gathering) this.gathering.delete(key);
+      this.hand(id, gathering);
+    });
+    return gathering;
+  }
+
+  private hand(id: string, gathering: Gathering): void {
+    const { route, tokens, settle } = gathering;
+    const { channel } = this.link;
+    if (channel === undefined) return settle(new PublishError('refused', 'not connected'));
+    this.pending.set(id, gathering);
+    try {
+      channel.publish(
+        route.exchange,
+        route.routingKey,
+        encodeTokens(tokens),
+        { persistent: true, mandatory: true, messageId: id },
+        (error: unknown) => settle(this.judgeConfirm(id, error)),
+      );
+    } catch (error) {
+      settle(new PublishError('unknown', (error as Error).message));
+    }
   }
 
   private judgeConfirm(id: string, error: unknown): PublishError | undefined {

@@ -10,13 +10,17 @@ const EARLY_MS = 50;
 /** The table `name` of a schema, as it stands in SQL. */
 export const tableOf = (schema: string, name: string) => `${quoteIdentifier(schema)}.${name}`;
 
-/** Stores what `source` (records of new messages) holds. `grace`: ms, a parameter. Messages of ordered queues wait for their turn. */
-export function insertedMessages(schema: string, source: string, grace: string): string {
+/**
+ * Stores what `source` (records of new messages) holds. `bodies` and `grace` (ms) are parameters. Messages of ordered
+ * queues wait for their turn.
+ */
+export function insertedMessages(schema: string, source: string, bodies: string, grace: string): string {
   const isHeld = 'n.queue_name is not null and n.callback_of is null';
   return `insert into ${tableOf(schema, 'messages')} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms,
       not_before, created_at, callback, failure_callback, queue_name, flow_key, caller_ip, callback_of, details, held,
       due_at, sweep_at)
-    select n.id, 'CREATED', n.prefix, n.url, n.method, n.headers, decode(n.body, 'base64'), n.max_retries, n.timeout_ms,
+    select n.id, 'CREATED', n.prefix, n.url, n.method, n.headers,
+      substring(${bodies}::bytea from n.body_at for n.body_size), n.max_retries, n.timeout_ms,
       n.not_before, n.created_at, n.callback, n.failure_callback, n.queue_name, n.details -> 'flow' ->> 'key',
       n.caller_ip, n.callback_of, n.details, case when ${isHeld} then 'order' end, ${fromNow('n.delay_ms')},
       case when ${isHeld} then 'infinity' else ${fromNow(`(n.delay_ms + ${grace})`)} end
@@ -46,9 +50,9 @@ export function queueStatements(schema: string) {
     ), log as (insert into ${events} (message_id, state) select id, 'ACTIVE' from taken)
     select * from taken`;
   return {
-    /** $1 JSON array of new messages, $2 grace in ms */
+    /** $1 JSON array of new messages, $2 their bodies, $3 grace in ms */
     insert: `with n as (select * from json_to_recordset($1::json) as r (${NEW_MESSAGE_RECORD})),
-      stored as (${insertedMessages(schema, 'n', '$2::float8')})
+      stored as (${insertedMessages(schema, 'n', '$2', '$3::float8')})
       insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from stored`,
 
     /** $1 key, $2 message id, $3 ms that the key holds. Answers whose key it is; a second user marks it as shared */
@@ -136,9 +140,9 @@ function outcomeStatements(schema: string) {
   const record = `id text, claims int, state text, delay_ms float8, error text, status int, headers json, body text`;
   return {
     /**
-     * $1 JSON array of outcomes, $2 JSON array of callback messages with the id of their `source`, $3 grace in ms. Only
-     * the newest claim of an unfinished message may write; rows are locked in one order, so two of these never wait for
-     * each other.
+     * $1 JSON array of outcomes, $2 JSON array of callback messages with the id of their `source`, $3 grace in ms, $4 the
+     * callbacks' bodies. Only the newest claim of an unfinished message may write; rows are locked in one order, so two
+     * of these never wait for each other.
      */
     conclude: `with o as (select * from json_to_recordset($1::json) as r (${record})),
       mine as (
@@ -168,13 +172,13 @@ function outcomeStatements(schema: string) {
         from done where state <> 'FAILING'
       ), n as (
         select r.* from json_to_recordset($2::json) as r (${NEW_MESSAGE_RECORD}) join done on done.id = r.source
-      ), called as (${insertedMessages(schema, 'n', '$3::float8')}
+      ), called as (${insertedMessages(schema, 'n', '$4', '$3::float8')}
       ), created as (
         insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from called
       )
       select id from done`,
 
-    /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms. Nothing when the entry exists */
+    /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms, $5 its body. Nothing when the entry exists */
     bury: `with dead as (
         update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null
         where id = $1 and state = 'FAILING' and finished_at is null
@@ -187,7 +191,7 @@ function outcomeStatements(schema: string) {
         insert into ${events} (message_id, state) select id, 'FAILED' from dead
       ), n as (
         select r.* from json_to_recordset($3::json) as r (${NEW_MESSAGE_RECORD}) where exists (select from dead)
-      ), called as (${insertedMessages(schema, 'n', '$4::float8')}
+      ), called as (${insertedMessages(schema, 'n', '$5', '$4::float8')}
       ), created as (
         insert into ${events} (message_id, state, next_at) select id, 'CREATED', due_at from called
       )

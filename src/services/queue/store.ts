@@ -5,7 +5,7 @@ import type { Claim } from './claim.js';
 import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.js';
 import type { AttemptResult } from './decide.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
-import { type MessageRow, messageOf, newMessageRecord } from './message-row.js';
+import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
 import { queueStatements } from './statements.js';
 
 interface Standing {
@@ -83,8 +83,8 @@ export class MessageStore {
 
   /** Stores messages on a connection of the caller's, who has the locks that they need. */
   async insertWith(connection: Queryable, messages: readonly NewMessage[]): Promise<void> {
-    const records = messages.map((message) => newMessageRecord(message));
-    await this.run(connection, 'insert', [JSON.stringify(records), this.options.graceMs]);
+    const { records, bodies } = newMessageParameters(messages);
+    await this.run(connection, 'insert', [records, bodies, this.options.graceMs]);
   }
 
   /** @returns whose the key is: the given message's, or that of an earlier one */
@@ -151,8 +151,9 @@ export class MessageStore {
 
   /** Writes a dead letter and its failure callback. @returns false when that was done before */
   async bury(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
-    const records = JSON.stringify(callbacks.map((callback) => newMessageRecord(callback)));
-    return (await this.run(this.database, 'bury', [id, dlqId, records, this.options.graceMs])).rowCount > 0;
+    const { records, bodies } = newMessageParameters(callbacks);
+    const values = [id, dlqId, records, this.options.graceMs, bodies];
+    return (await this.run(this.database, 'bury', values)).rowCount > 0;
   }
 
   /** @returns the messages, all of them, or none when they can no longer be refused */
@@ -184,14 +185,12 @@ export class MessageStore {
   }
 
   private async concludeAll(conclusions: readonly Conclusion[]): Promise<boolean[]> {
-    const callbacks = conclusions.flatMap(({ message, callbacks }) =>
-      callbacks.map((callback) => newMessageRecord(callback, message.id)),
+    const { records, bodies } = newMessageParameters(
+      conclusions.flatMap(({ callbacks }) => callbacks),
+      conclusions.flatMap(({ message, callbacks }) => callbacks.map(() => message.id)),
     );
-    const values = [
-      JSON.stringify(conclusions.map(outcomeRecord)),
-      JSON.stringify(callbacks),
-      this.options.graceMs,
-    ];
+    const outcomes = JSON.stringify(conclusions.map(outcomeRecord));
+    const values = [outcomes, records, this.options.graceMs, bodies];
     const written = await this.run<{ id: string }>(this.database, 'conclude', values);
     const done = new Set(written.rows.map(({ id }) => id));
     return conclusions.map(({ message }) => done.has(message.id));

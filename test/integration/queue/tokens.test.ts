@@ -1,5 +1,5 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
-import { encodeToken } from '../../../src/services/queue/message.js';
+import { encodeTokens } from '../../../src/services/queue/message.js';
 import { describeTopology } from '../../../src/services/queue/topology.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
@@ -51,12 +51,12 @@ const drained = () =>
 
 it('delivers once however many tokens a message has', async () => {
   const { body } = await publish(gateway, `${receiver.url}/many`, { 'upstash-delay': '1s' });
-  for (let i = 0; i < 20; i++) intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  for (let i = 0; i < 20; i++) intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
   const started = performance.now();
   await reaches(body.messageId, 'DELIVERED');
   // the extra ones came early: they wait for the message's time
   expect(performance.now() - started).toBeGreaterThan(500);
-  for (let i = 0; i < 20; i++) intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  for (let i = 0; i < 20; i++) intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
   await drained();
   const { body: last } = await publish(gateway, `${receiver.url}/last`);
   await reaches(last.messageId, 'DELIVERED');
@@ -67,18 +67,18 @@ it('repeats no attempt whose outcome is known when its token comes back, and owe
   status = 500;
   const { body } = await publish(gateway, `${receiver.url}/stale`, { 'upstash-retries': '1' });
   await reaches(body.messageId, 'RETRY');
-  intoWork(encodeToken({ id: String(body.messageId), attempt: 0 }));
+  intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
   await reaches(body.messageId, 'FAILED');
   expect(at('/stale').map(({ headers }) => headers['upstash-retried'])).toEqual(['0', '1']);
 });
 
 it('forgets tokens of unknown messages and things that are no tokens', async () => {
-  intoWork(encodeToken({ id: 'msg_unknown', attempt: 0 }));
+  intoWork(encodeTokens([{ id: 'msg_unknown', attempt: 0 }]));
   intoWork(Buffer.from('nonsense'));
   intoWork(Buffer.alloc(0));
   // Postgres refuses both
-  intoWork(encodeToken({ id: 'a\0', attempt: 0 }));
-  intoWork(encodeToken({ id: 'msg_unknown', attempt: 2 ** 31 }));
+  intoWork(encodeTokens([{ id: 'a\0', attempt: 0 }]));
+  intoWork(encodeTokens([{ id: 'msg_unknown', attempt: 2 ** 31 }]));
   const { body } = await publish(gateway, `${receiver.url}/after-nonsense`);
   await reaches(body.messageId, 'DELIVERED');
   await drained();

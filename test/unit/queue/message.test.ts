@@ -1,17 +1,18 @@
 import fc from 'fast-check';
 import {
   canonicalHeaderName,
-  decodeToken,
-  encodeToken,
+  decodeTokens,
+  encodeTokens,
+  MAX_TOKENS,
   newDeadLetterId,
   newMessageId,
 } from '../../../src/services/queue/message.js';
 
-it('carries a token through its encoding', () => {
+it('carries tokens through their encoding', () => {
+  const token = fc.record({ id: fc.nat().map(newMessageId), attempt: fc.nat() });
   fc.assert(
-    fc.property(fc.nat(), fc.nat(), (time, attempt) => {
-      const id = newMessageId(time);
-      expect(decodeToken(encodeToken({ id, attempt }))).toEqual({ id, attempt });
+    fc.property(fc.array(token, { minLength: 1, maxLength: MAX_TOKENS }), (tokens) => {
+      expect(decodeTokens(encodeTokens(tokens))).toEqual(tokens);
     }),
   );
 });
@@ -20,19 +21,22 @@ it.each([
   '',
   'x',
   'null',
-  '[]',
   '{}',
-  '{"id":1,"attempt":0}',
-  '{"id":"a"}',
-  '{"id":"a","attempt":"0"}',
-  '{"id":"a","attempt":0.5}',
-  '{"id":"a","attempt":-1}',
-  '{"id":"a","attempt":2147483648}',
-  '{"id":"","attempt":0}',
-  '{"id":"a\\u0000","attempt":0}',
-  '{"id":"\\ud800","attempt":0}',
-])('takes %p for no token', (text) => {
-  expect(decodeToken(Buffer.from(text))).toBeUndefined();
+  '[]',
+  '[1,0]',
+  '["a"]',
+  '["a","0"]',
+  '["a",0.5]',
+  '["a",-1]',
+  '["a",2147483648]',
+  '["",0]',
+  '["a\\u0000",0]',
+  '["\\ud800",0]',
+  '["a",0,"b"]',
+  '["a",0,"b",-1]',
+  JSON.stringify(Array.from({ length: MAX_TOKENS + 1 }, () => ['a', 0]).flat()),
+])('takes %p for no tokens', (text) => {
+  expect(decodeTokens(Buffer.from(text))).toBeUndefined();
 });
 
 it('makes ids that are URL-safe, distinct and grow with time', () => {
