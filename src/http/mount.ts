@@ -66,7 +66,7 @@ export function mountInstance(core: HttpCore, instance: ServiceInstance): Router
 }
 
 /** Routes of one instance at one path. */
-interface RoutePlace {
+export interface RoutePlace {
   readonly path: string;
   /** They take everything below the path. */
   readonly prefix: boolean;

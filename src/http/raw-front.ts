@@ -2,15 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { HttpError } from './errors.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
-import { admission, dispatcher, type MountedRequest, routePlaces } from './mount.js';
+import { admission, dispatcher, type MountedRequest, type RoutePlace, routePlaces } from './mount.js';
 
-type Serve = (request: IncomingMessage, response: ServerResponse, target: string) => void;
+/** Answers whether it took the request. */
+type Serve = (request: IncomingMessage, response: ServerResponse, target: string) => boolean;
 
 /**
- * The app's first layer: serves instances whose routes are all raw, with fixed paths. There is nothing that Express'
- * routers would match or parse for them, and passing through two of them costs as much again as this layer's own pass
- * through Express (measured at 64 connections: 0.9 of bare node:http with it, 1.0 outside Express altogether).
- * Exchange, credentials, limits and replies are the same code.
+ * The app's first layer: serves instances whose routes are all raw, with fixed paths, and of the others the raw routes
+ * that have everything below their path to themselves. There is nothing that Express' routers would match or parse for
+ * them, and passing through two of them costs as much again as this layer's own pass through Express (measured at 64
+ * connections: 0.9 of bare node:http with it, 1.0 outside Express altogether). Exchange, credentials, limits and replies
+ * are the same code.
  * @param mounts longest path first
  * @returns whether the request was taken
  */
@@ -20,7 +22,7 @@ export function rawFront(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const places = mounts.map(({ path, instance }) => ({
     prefix: path === '/' ? '' : path,
-    serve: isRaw(instance) ? serveRaw(core, instance) : undefined,
+    serve: isRaw(instance) ? serveRaw(core, instance) : serveOwnPrefixes(core, instance),
   }));
   return (request, response) => {
     const url = request.url ?? '';
@@ -28,9 +30,7 @@ export function rawFront(
       if (!url.startsWith(prefix)) continue;
       const next = url[prefix.length];
       if (next !== undefined && next !== '/' && next !== '?') continue;
-      if (serve === undefined) return false;
-      serve(request, response, url.slice(prefix.length));
-      return true;
+      return serve(request, response, url.slice(prefix.length));
     }
     return false;
   };
@@ -52,7 +52,7 @@ function serveRaw(core: HttpCore, instance: ServiceInstance): Serve {
   return (request, response, target) => {
     request.url = slashed(target);
     const exchange = admit(request, response);
-    if (exchange === undefined) return;
+    if (exchange === undefined) return true;
     const path = pathOf(request.url);
     let dispatch = exact.get(path);
     if (dispatch === undefined) {
@@ -64,7 +64,35 @@ function serveRaw(core: HttpCore, instance: ServiceInstance): Serve {
     }
     if (dispatch === undefined) exchange.fail(new HttpError('not_found'));
     else dispatch(request as MountedRequest);
+    return true;
   };
+}
+
+/** Of an instance with routes of both kinds: the raw ones whose prefix no other route's path shares. */
+function serveOwnPrefixes(core: HttpCore, instance: ServiceInstance): Serve {
+  const places = routePlaces(instance);
+  const admit = admission(core, instance);
+  const own = places
+    .filter(({ path, prefix, routes }) => prefix && path !== '/' && isRaw({ ...instance, routes }))
+    .filter((place) => places.every((other) => other === place || !mayMeet(other, place.path)))
+    .map(({ path, routes }) => ({ path, dispatch: dispatcher(routes, instance) }));
+  return (request, response, target) => {
+    const path = pathOf(target);
+    const place = own.find((each) => isBelow(path, each.path));
+    if (place === undefined) return false;
+    request.url = slashed(target.slice(place.path.length));
+    if (admit(request, response) !== undefined) place.dispatch(request as MountedRequest);
+    return true;
+  };
+}
+
+/** Whether a request below `prefix` may belong to other routes, the first pattern in whose path stands for anything. */
+function mayMeet(other: RoutePlace, prefix: string): boolean {
+  const fixed = other.path.split(/[:*{]/, 1)[0] as string;
+  if (other.prefix && isBelow(prefix, other.path)) return true;
+  return fixed === other.path
+    ? isBelow(fixed, prefix)
+    : fixed.startsWith(`${prefix}/`) || prefix.startsWith(fixed);
 }
 
 /** What is left of a target after a prefix begins with a slash again. */

@@ -33,10 +33,14 @@ const ALSO_PRIVATE: readonly Network[] = [
   'fec0::/10',
 ].map((text) => ipaddr.parseCIDR(text));
 
+/** Judged hosts that are remembered: a sender has few, and judging an address costs 3 us. */
+const MOST_JUDGED = 1_000;
+
 /** Decides which addresses requests may go to: global unicast ones, and what the configuration allows beside them. */
 export class AddressGuard {
   private readonly networks: readonly Network[];
   private readonly hosts: ReadonlySet<string>;
+  private readonly judged = new Map<string, Refusal>();
 
   /** @param allowed networks (`10.0.0.0/8`), addresses (`127.0.0.1`) and host names whose addresses may be private */
   constructor(allowed: readonly string[]) {
@@ -52,6 +56,14 @@ export class AddressGuard {
    * and names that always mean this machine. Other names are judged when they are resolved.
    */
   judgeHost(hostname: string): Refusal {
+    if (this.judged.has(hostname)) return this.judged.get(hostname);
+    if (this.judged.size >= MOST_JUDGED) this.judged.clear();
+    const refusal = this.judgeUnknownHost(hostname);
+    this.judged.set(hostname, refusal);
+    return refusal;
+  }
+
+  private judgeUnknownHost(hostname: string): Refusal {
     const host = plainHost(hostname);
     if (isAddress(host)) return this.judgeAddress(host, host);
     if (host !== 'localhost' && !host.endsWith('.localhost')) return undefined;

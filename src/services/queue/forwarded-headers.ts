@@ -5,7 +5,7 @@ import type { Controls } from './control-headers.js';
 import { canonicalHeaderName, type HeaderMap } from './message.js';
 
 /** Headers of a publish that describe its body and so go with it unasked. */
-const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language'];
+const BODY_HEADERS = ['content-type', 'content-encoding', 'content-language'] as const;
 
 /** Never forwarded by `Header-Forward`: they are about the way to Portico or open its doors. */
 const NOT_FORWARDED = /^(authorization|cookie|forwarded|via|x-forwarded-.*|x-real-ip|upstash-.*|service-.*)$/;
@@ -21,6 +21,15 @@ export function forwardable(incoming: IncomingHttpHeaders): Record<string, strin
   return kept;
 }
 
+function describing(incoming: IncomingHttpHeaders): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of BODY_HEADERS) {
+    const value = incoming[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
 /** The headers of a delivery: those of the body, all others if `everything`, and what is marked for it, which wins. */
 export function deliveredHeaders(
   controls: Controls,
@@ -28,8 +37,7 @@ export function deliveredHeaders(
   everything: boolean,
 ): HeaderMap {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(forwardable(incoming))) {
-    if (!everything && !BODY_HEADERS.includes(name)) continue;
+  for (const [name, value] of Object.entries(everything ? forwardable(incoming) : describing(incoming))) {
     // Node has checked those of a request, but not those of an entry in a batch
     if (!isHeader(name, value))
       throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);

@@ -126,7 +126,7 @@ export function newDeadLetterId(now: number): string {
 }
 
 /** Most tokens in one RabbitMQ message: the bound on what a gateway holds is this times its `concurrency`. */
-export const MAX_TOKENS = 20;
+export const MAX_TOKENS = 32;
 
 /** As JSON: id, attempt, id, attempt ... */
 export function encodeTokens(tokens: readonly Token[]): Buffer {
@@ -157,7 +157,9 @@ export function decodeTokens(content: Buffer): readonly Token[] | undefined {
 
 /** `my-header` as `My-Header`. */
 export function canonicalHeaderName(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+  return name === 'content-type'
+    ? 'Content-Type'
+    : name
+        .toLowerCase()
+        .replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
 }

@@ -36,7 +36,7 @@ interface Gathering {
 
 /**
  * Publishes tokens, persistent and mandatory, many in flight on one channel, confirmed by RabbitMQ. Those that go the
- * same way in the same tick share a message: one of its own for each costs RabbitMQ and this process 70 us of CPU a token.
+ * same way in the same tick share a message: one of its own for each costs RabbitMQ and this process 60 us of CPU a token.
  */
 export class TokenPublisher {
   private readonly pending = new Map<string, Gathering>();
@@ -123,9 +123,9 @@ export class TokenPublisher {
   private hand(id: string, gathering: Gathering): void {
     const { route, tokens, settle } = gathering;
     const { channel } = this.link;
-    if (channel === undefined) return settle(new PublishError('refused', 'not connected'));
     this.pending.set(id, gathering);
     try {
+      if (channel === undefined) throw new Error('not connected');
       channel.publish(
         route.exchange,
         route.routingKey,
