@@ -8,7 +8,7 @@ import { startQueueGateway } from './queue-gateway.mjs';
 export const backends = ['rabbitmq', 'postgres'];
 
 const BODY = Buffer.alloc(1_024, 'x');
-/** 2^15 units of 125 ms: one level, and nothing is delivered while the bench runs. */
+/** 32^3 units of 125 ms: one level, and nothing is delivered while the bench runs. */
 const DELAY_S = 4_096;
 const GOAL = 0.5;
 
