@@ -2,13 +2,28 @@ import type { HttpError } from '../../http/errors.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadFailure } from './log-reader.js';
-import type { Message } from './schemas.js';
+import { MessagesJson, type ReplyLimits } from './messages-json.js';
 import { pause } from './waits.js';
 
 /** Records of one partition that were taken together. */
 export interface TakenPart {
   readonly from: AssignedPartition;
-  readonly messages: Message[];
+  /** Offset of the first of them. */
+  readonly begin: number;
+  /** Offset behind the last of them. */
+  readonly end: number;
+}
+
+/** Records that were taken together. */
+export interface Taken {
+  readonly parts: readonly TakenPart[];
+  readonly count: number;
+  /** They as JSON. */
+  readonly json: Buffer;
+}
+
+interface OwnPosition extends Position {
+  readonly of: AssignedPartition;
 }
 
 /** Pause after a look that failed, in ms. */
@@ -56,32 +71,33 @@ export class AssignedLogs {
     this.error = undefined;
   }
 
-  /** What is there now, up to the limits but at least one record if there is any; empty when nothing is. */
-  take(maxRecords: number, maxBytes: number): TakenPart[] {
-    const parts: TakenPart[] = [];
-    let recordsLeft = maxRecords;
-    let bytesLeft = maxBytes;
-    for (const from of this.partitions) {
-      const messages: Message[] = [];
-      while (recordsLeft > 0 && bytesLeft > 0) {
-        const record = from.next();
-        if (record === undefined) break;
-        messages.push(record.message);
-        recordsLeft -= 1;
-        bytesLeft -= record.bytes;
+  /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. */
+  take(limits: ReplyLimits): Taken | undefined {
+    if (!this.isReady) return undefined;
+    const json = new MessagesJson(limits);
+    const begun: { from: AssignedPartition; begin: number }[] = [];
+    try {
+      for (const from of this.partitions) {
+        if (from.isEmpty) continue;
+        begun.push({ from, begin: from.nextOffset });
+        if (!from.writeTo(json)) break;
       }
-      if (messages.length > 0) parts.push({ from, messages });
+    } catch (error) {
+      putBack(begun);
+      throw error;
     }
+    if (json.count === 0) return undefined;
+    const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
     // the next reply begins with another partition
-    if (parts.length > 0) this.partitions.push(...this.partitions.splice(0, 1));
-    if (parts.length > 0 && this.bytes < maxBytes / READ_AHEAD) void this.look().catch(() => {});
-    return parts;
+    this.partitions.push(...this.partitions.splice(0, 1));
+    if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
+    return { parts, count: json.count, json: json.finish() };
   }
 
   /** Resolves when there is something to take or `until` aborts. @throws HttpError where a partition cannot be read and no other has records */
   async fill(until: AbortSignal): Promise<void> {
     while (!until.aborted && !this.isReady) {
-      await this.look();
+      await this.look(this.positions());
       if (this.isReady || until.aborted) return;
       const { error } = this;
       this.error = undefined;
@@ -96,22 +112,27 @@ export class AssignedLogs {
     for (const partition of this.partitions) partition.drop();
   }
 
-  private positions(): (Position & { readonly of: AssignedPartition })[] {
-    return this.partitions
-      .filter((partition) => partition.isEmpty)
-      .map((of) => ({ topic: of.topic, partition: of.partition, offset: of.readFrom, of }));
+  private positions(): OwnPosition[] {
+    return this.partitions.filter((partition) => partition.isEmpty).map(positionOf);
   }
 
-  /** Reads what comes next of the partitions that have nothing left; callers at the same time share one look. */
-  private look(): Promise<void> {
-    this.looking ??= this.lookOnce().finally(() => {
+  /** What comes next of the logs that go on, those first of which least is held: a reply's bytes go to the first. */
+  private ahead(): OwnPosition[] {
+    return this.partitions
+      .filter((partition) => partition.goesOn)
+      .sort((a, b) => a.bytes - b.bytes)
+      .map(positionOf);
+  }
+
+  /** Reads what comes next at `positions`; callers at the same time share one look. */
+  private look(positions: readonly OwnPosition[]): Promise<void> {
+    this.looking ??= this.lookOnce(positions).finally(() => {
       this.looking = undefined;
     });
     return this.looking;
   }
 
-  private async lookOnce(): Promise<void> {
-    const positions = this.positions();
+  private async lookOnce(positions: readonly OwnPosition[]): Promise<void> {
     if (positions.length === 0) return;
     const results = await this.options.reader.look(positions);
     for (const position of positions) {
@@ -134,4 +155,13 @@ export class AssignedLogs {
       await pause(RETRY_MS);
     } else throw failure.error;
   }
+}
+
+/** They come next again: read anew, because nothing says when. */
+export function putBack(parts: readonly Pick<TakenPart, 'from' | 'begin'>[]): void {
+  for (const { from, begin } of parts) from.moveTo(begin);
+}
+
+function positionOf(of: AssignedPartition): OwnPosition {
+  return { topic: of.topic, partition: of.partition, offset: of.readFrom, of };
 }

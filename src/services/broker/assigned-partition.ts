@@ -1,5 +1,5 @@
-import type { RecordCursor } from './record-batches.js';
-import type { Message } from './schemas.js';
+import type { MessagesJson } from './messages-json.js';
+import type { RecordCursor } from './record-cursor.js';
 
 /** One partition that a member of a group has: what was read of it and not handed out, and where to read on. */
 export class AssignedPartition {
@@ -8,9 +8,7 @@ export class AssignedPartition {
   /** End of the log when it was last read. */
   end: number | undefined;
   private readonly chunks: RecordCursor[] = [];
-  /** Handed out in vain. */
-  private returned: Message[] = [];
-  /** Where to read on when what is held is dropped. */
+  /** Offset behind the last record that was handed out: where to read on when what is held is dropped. */
   private handedOut: number;
 
   constructor(
@@ -23,7 +21,16 @@ export class AssignedPartition {
   }
 
   get isEmpty(): boolean {
-    return this.returned.length === 0 && this.chunks.length === 0;
+    return this.chunks.length === 0;
+  }
+
+  get nextOffset(): number {
+    return this.handedOut;
+  }
+
+  /** Whether the log is known to go on behind what was read of it. */
+  get goesOn(): boolean {
+    return this.end !== undefined && this.readFrom < this.end;
   }
 
   /** Records between what was handed out and the end of the log as it was last seen. */
@@ -31,9 +38,11 @@ export class AssignedPartition {
     return this.end === undefined ? 0 : Math.max(0, this.end - this.handedOut);
   }
 
-  /** Of what is held, without what was handed out in vain. */
+  /** Of what is held. */
   get bytes(): number {
-    return this.chunks.reduce((sum, chunk) => sum + chunk.bytes, 0);
+    let bytes = 0;
+    for (const chunk of this.chunks) bytes += chunk.bytes;
+    return bytes;
   }
 
   /** What was read of `from`; nothing when that is not what comes next any more. */
@@ -43,6 +52,7 @@ export class AssignedPartition {
     this.readFrom = next;
   }
 
+  /** Reads on there, whatever was handed out. */
   moveTo(offset: number): void {
     this.chunks.length = 0;
     this.readFrom = offset;
@@ -51,27 +61,17 @@ export class AssignedPartition {
 
   /** Gives the memory of what is held back; it is read again. */
   drop(): void {
-    if (this.chunks.length === 0) return;
-    this.chunks.length = 0;
-    this.readFrom = this.handedOut;
+    if (this.chunks.length > 0) this.moveTo(this.handedOut);
   }
 
-  /** The next record and how many bytes it had (0 where that was told before). */
-  next(): { message: Message; bytes: number } | undefined {
-    const returned = this.returned.shift();
-    if (returned !== undefined) return { message: returned, bytes: returned.value.length };
+  /** Hands out what has room. @returns whether nothing is left that was read */
+  writeTo(json: MessagesJson): boolean {
     for (let [chunk] = this.chunks; chunk !== undefined; [chunk] = this.chunks) {
-      const record = chunk.next();
-      if (record !== undefined) {
-        this.handedOut = record.message.offset + 1;
-        return record;
-      }
+      const isDone = chunk.writeTo(json);
+      this.handedOut = Math.max(this.handedOut, chunk.nextOffset);
+      if (!isDone) return false;
       this.chunks.shift();
     }
-    return undefined;
-  }
-
-  putBack(messages: readonly Message[]): void {
-    this.returned = [...messages, ...this.returned];
+    return true;
   }
 }

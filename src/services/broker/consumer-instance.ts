@@ -4,7 +4,7 @@ import { deadlineOf } from '../../lib/deadline.js';
 import { kafkaType } from './errors.js';
 import type { Delivery, GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
-import type { Message } from './schemas.js';
+import { NO_MESSAGES, type ReplyLimits } from './messages-json.js';
 import { Turns } from './turns.js';
 import { pause, untilAborted } from './waits.js';
 
@@ -16,8 +16,8 @@ const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNK
 
 /** What one consume came to. Its caller says how the reply fared, once; until then no other consume has its turn. */
 export interface Consumed {
-  /** Or their JSON, where it came as that. */
-  readonly messages: readonly Message[] | string;
+  /** As JSON, an array. */
+  readonly messages: Buffer;
   readonly count: number;
   /** Whether the instance has its partitions: an empty reply while joining does not mean an empty topic. */
   readonly isJoined: boolean;
@@ -28,8 +28,7 @@ export interface ConsumerInstanceOptions {
   readonly group: string;
   readonly name: string;
   readonly topics: readonly string[];
-  readonly maxRecords: number;
-  readonly maxBytes: number;
+  readonly limits: ReplyLimits;
   /** Begins to join the group at once. */
   readonly createMember: (topics: readonly string[]) => GroupMember;
 }
@@ -139,7 +138,7 @@ export class ConsumerInstance {
       const replaced = this.renewed(sorted(topics));
       await untilAborted(replaced, until);
       while (!until.aborted) {
-        const delivery = this.member.take(this.options.maxRecords, this.options.maxBytes);
+        const delivery = this.member.take(this.options.limits);
         if (delivery !== undefined) return delivered(delivery, endTurn);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);
@@ -153,7 +152,7 @@ export class ConsumerInstance {
   }
 
   private nothing(settle: () => void): Consumed {
-    return { messages: [], count: 0, isJoined: this.member.state === 'joined', settle };
+    return { messages: NO_MESSAGES, count: 0, isJoined: this.member.state === 'joined', settle };
   }
 
   /** Makes the member one that lives and reads `topics`; the next begins only when the one before has committed. */
@@ -171,7 +170,7 @@ export class ConsumerInstance {
 function delivered(delivery: Delivery, endTurn: () => void): Consumed {
   return {
     messages: delivery.messages,
-    count: delivery.messages.length,
+    count: delivery.count,
     isJoined: true,
     settle: (arrived) => {
       if (arrived) delivery.arrived();

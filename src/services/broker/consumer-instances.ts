@@ -8,6 +8,7 @@ import { GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 import type { InstanceName, InstanceState, Wait } from './instance-state.js';
 import type { LogReader } from './log-reader.js';
+import type { ReplyLimits } from './messages-json.js';
 import type { ConsumerHeaders } from './schemas.js';
 import { checkCommitted } from './start-offsets.js';
 import type { Tallies } from './tallies.js';
@@ -21,8 +22,7 @@ export interface ConsumerInstancesOptions {
   readonly reader: LogReader;
   readonly idleTimeoutMs: number;
   readonly sessionTimeoutMs: number;
-  readonly maxRecords: number;
-  readonly maxBytes: number;
+  readonly limits: ReplyLimits;
   /** Instances that other gateways have. */
   readonly countElsewhere: () => number;
   readonly tallies: Tallies;
@@ -139,7 +139,7 @@ export class ConsumerInstances {
     topics: readonly string[],
     headers: ConsumerHeaders,
   ): Promise<ConsumerInstance> {
-    const { maxRecords, maxBytes } = this.options;
+    const { limits } = this.options;
     await this.checkLimit();
     if (headers['broker-auto-offset-reset'] === 'none') {
       const { cluster, coordinators } = this.options;
@@ -147,7 +147,7 @@ export class ConsumerInstances {
     }
     this.options.log.info({ group, instance }, 'consumer instance created');
     const createMember = (wanted: readonly string[]) => this.createMember(group, instance, wanted, headers);
-    return new ConsumerInstance({ group, name: instance, topics, maxRecords, maxBytes, createMember });
+    return new ConsumerInstance({ group, name: instance, topics, limits, createMember });
   }
 
   private createMember(

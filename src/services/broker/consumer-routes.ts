@@ -1,9 +1,8 @@
-import { Reply, type Route, type RouteContext } from '../../http/route.js';
+import { JsonText, Reply, type Route, type RouteContext } from '../../http/route.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Access } from './access.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { InstanceName } from './instance-state.js';
-import { messagesText } from './messages-text.js';
 import * as schemas from './schemas.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
@@ -110,7 +109,7 @@ async function consume(
     gone.release();
   });
   context.onOver(consumed.settle);
-  return new Reply(200, messagesText(consumed.messages), {
+  return new Reply(200, new JsonText(consumed.messages), {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
   });
 }

@@ -4,8 +4,8 @@ import { groupBy } from '../../lib/group-by.js';
 import type { Cluster } from './cluster.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadResult } from './log-reader.js';
+import { MessagesJson, NO_MESSAGES } from './messages-json.js';
 import { existingPartitions, partitionKey } from './partitions.js';
-import type { Message } from './schemas.js';
 import { pause } from './waits.js';
 
 export interface PartitionError extends Position {
@@ -13,7 +13,8 @@ export interface PartitionError extends Position {
 }
 
 export interface Fetched {
-  readonly messages: Message[];
+  /** As JSON, an array. */
+  readonly messages: Buffer;
   /** Partitions that could not be read while others could. */
   readonly errors: readonly PartitionError[];
 }
@@ -58,34 +59,29 @@ export class Fetcher {
     let wanted = [...positions];
     for (let leaderMisses = 0; ; ) {
       const results = await this.reader.look(wanted);
-      const messages = this.messagesOf(wanted, results);
+      const json = this.messagesOf(wanted, results);
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
-      if (messages.length > 0) return { messages, errors: failures };
+      if (json.count > 0) return { messages: json.finish(), errors: failures };
       if (failures.length > 0 && (!stale || ++leaderMisses >= LEADER_TRIES)) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
         throw (first as PartitionError).error;
       }
-      if (deadline.aborted) return { messages: [], errors: [] };
+      if (deadline.aborted) return { messages: NO_MESSAGES, errors: [] };
       if (stale) await this.reader.refresh(wanted);
       wanted = wanted.map((position) => movedTo(position, results.get(position)));
       await Promise.all([this.reader.wait(wanted, deadline), pause(LEAST_PAUSE_MS)]);
     }
   }
 
-  /** In the order of `positions`, up to the limit of bytes but at least a record of each broker's reply. */
-  private messagesOf(positions: readonly Position[], results: ReadonlyMap<Position, ReadResult>): Message[] {
-    const messages: Message[] = [];
-    let bytesLeft = this.maxBytes;
-    for (const position of positions) {
-      const records = results.get(position)?.records;
-      for (let next = records?.next(); next !== undefined; next = records?.next()) {
-        bytesLeft -= next.bytes;
-        if (bytesLeft < 0 && messages.length > 0) return messages;
-        messages.push(next.message);
-      }
-    }
-    return messages;
+  /** In the order of `positions`, up to the limit of bytes. */
+  private messagesOf(
+    positions: readonly Position[],
+    results: ReadonlyMap<Position, ReadResult>,
+  ): MessagesJson {
+    const json = new MessagesJson({ maxRecords: Number.POSITIVE_INFINITY, maxBytes: this.maxBytes });
+    for (const position of positions) if (results.get(position)?.records?.writeTo(json) === false) break;
+    return json;
   }
 }
 

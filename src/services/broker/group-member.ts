@@ -1,12 +1,12 @@
 import type { HttpError } from '../../http/errors.js';
-import { AssignedLogs, type TakenPart } from './assigned-logs.js';
+import { AssignedLogs, putBack, type TakenPart } from './assigned-logs.js';
 import { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
 import type { MemberOptions } from './member-options.js';
+import type { ReplyLimits } from './messages-json.js';
 import { OffsetCommits } from './offset-commits.js';
 import { partitionKey, type TopicPartition } from './partitions.js';
-import type { Message } from './schemas.js';
 import { StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
 import { Changes, endedWithin } from './waits.js';
@@ -18,7 +18,9 @@ const DROP_MS = 5_000;
 
 /** Records handed out together; exactly one of the two is called. */
 export interface Delivery {
-  readonly messages: Message[];
+  /** As JSON. */
+  readonly messages: Buffer;
+  readonly count: number;
   arrived(): void;
   putBack(): void;
 }
@@ -76,19 +78,13 @@ export class GroupMember {
   }
 
   /** What is there now, up to the limits; `undefined` when nothing is. */
-  take(maxRecords: number, maxBytes: number): Delivery | undefined {
+  take(limits: ReplyLimits): Delivery | undefined {
     if (this.state !== 'joined') return undefined;
     this.lastTake = this.options.now();
-    const parts = this.logs.take(maxRecords, maxBytes);
-    if (parts.length === 0) return undefined;
-    return {
-      messages:
-        parts.length === 1 ? (parts[0] as TakenPart).messages : parts.flatMap(({ messages }) => messages),
-      arrived: () => this.arrived(parts),
-      putBack: () => {
-        for (const { from, messages } of parts) from.putBack(messages);
-      },
-    };
+    const taken = this.logs.take(limits);
+    if (taken === undefined) return undefined;
+    const { json: messages, count, parts } = taken;
+    return { messages, count, arrived: () => this.arrived(parts), putBack: () => putBack(parts) };
   }
 
   /** Resolves when there may be records to take, at a join, at death, or at `signal`. @throws HttpError where nothing can be read */
@@ -171,11 +167,10 @@ export class GroupMember {
   }
 
   private arrived(parts: readonly TakenPart[]): void {
-    for (const { from, messages } of parts) {
+    for (const { from, end } of parts) {
       // it is somebody else's by now, and read again from the committed offset
       if (from.isLost) continue;
-      const offset = (messages.at(-1) as Message).offset + 1;
-      this.commits.delivered({ topic: from.topic, partition: from.partition, offset });
+      this.commits.delivered({ topic: from.topic, partition: from.partition, offset: end });
     }
   }
 

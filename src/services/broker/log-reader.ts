@@ -7,7 +7,8 @@ import { type FetchedPartition, fetchCall, type Position } from './fetch-call.js
 import { errorType } from './kafkajs-internals.js';
 import type { LogWatch } from './log-watch.js';
 import { leaderOf, partitionKey } from './partitions.js';
-import { RecordCursor, readableBatches } from './record-batches.js';
+import { readableBatches } from './record-batches.js';
+import { RecordCursor } from './record-cursor.js';
 import { pause } from './waits.js';
 
 /** What one look at one partition came to. */

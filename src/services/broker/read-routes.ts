@@ -1,7 +1,6 @@
-import { Reply, type Route } from '../../http/route.js';
+import { JsonText, Reply, type Route } from '../../http/route.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { PartitionError } from './fetcher.js';
-import { messagesText } from './messages-text.js';
 import * as schemas from './schemas.js';
 
 /** Entries in the header that tells of partitions which could not be read: a header must stay small. */
@@ -26,7 +25,7 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
       accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
       const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
       const { messages, errors } = await fetcher.fetch(positions, waitMs, [context.signal, context.stopping]);
-      const text = messagesText(messages);
+      const text = new JsonText(messages);
       return errors.length === 0 ? text : new Reply(200, text, toldErrors(errors));
     },
   }),

@@ -4,6 +4,7 @@ import type { Consumed } from './consumer-instance.js';
 import type { ConsumerInstances } from './consumer-instances.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 import type { InstanceName, InstanceState, Wait } from './instance-state.js';
+import { NO_MESSAGES } from './messages-json.js';
 import { type PeerClient, PeerUnreachable } from './peers/peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peers/peer-protocol.js';
 import type { Peer, Peers } from './peers/peers.js';
@@ -56,7 +57,7 @@ export class RoutedInstances {
           .consume(place, this.message(hop, request), wait.ms, wait.gone)
           .catch((error) => {
             if (!wait.gone.aborted) throw error;
-            return { messages: '[]', count: 0, isJoined: false, settle: () => {} };
+            return { messages: NO_MESSAGES, count: 0, isJoined: false, settle: () => {} };
           }),
     );
   }

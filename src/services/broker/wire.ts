@@ -1,4 +1,4 @@
-import { readInt64 } from './record-batches.js';
+import { readInt64 } from './byte-reader.js';
 
 /** Writes Kafka's plain types (the protocol without tagged fields), growing as it goes. */
 export class WireWriter {

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import Decoder from 'kafkajs/src/protocol/decoder.js';
 import decodeBatch from 'kafkajs/src/protocol/recordBatch/v0/decoder.js';
-import { RecordCursor, readableBatches } from '../../../src/services/broker/record-batches.js';
+import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/messages-json.js';
+import { readableBatches } from '../../../src/services/broker/record-batches.js';
+import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
 import { encodeRecordBatch, type RecordToWrite } from '../../../src/services/broker/record-encoder.js';
+import type { BrokerRecord } from '../../support/kafka.js';
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
 const record = fc.record({
@@ -18,10 +21,20 @@ const records = fc.array(record, { minLength: 1, maxLength: 30 });
 
 async function readBack(bytes: Buffer, from = 0) {
   const { batches, next } = await readableBatches(bytes, []);
-  const cursor = new RecordCursor('t', 3, batches, from);
-  const messages = [];
-  for (let one = cursor.next(); one !== undefined; one = cursor.next()) messages.push(one.message);
-  return { messages, next };
+  return { messages: replies(new RecordCursor('t', 3, batches, from)).flat(), next };
+}
+
+const WHOLE = { maxRecords: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
+
+/** What is in the replies that it takes to hand out everything. */
+function replies(cursor: RecordCursor, limits: ReplyLimits = WHOLE): BrokerRecord[][] {
+  const bodies: BrokerRecord[][] = [];
+  for (let isDone = false; !isDone; ) {
+    const json = new MessagesJson(limits);
+    isDone = cursor.writeTo(json);
+    bodies.push(JSON.parse(String(json.finish())));
+  }
+  return bodies;
 }
 
 const expected = (written: readonly RecordToWrite[], from = 0) =>
@@ -47,6 +60,48 @@ test.each(['none', 'gzip'] as const)('what is written with %s is read back', asy
       });
     }),
   );
+});
+
+test('replies hold no more records and bytes than they may, but one record at least, and nothing is left out', async () => {
+  const limits = fc.record({ maxRecords: fc.integer({ min: 1, max: 8 }), maxBytes: fc.nat(2_000) });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(records, { minLength: 1, maxLength: 4 }),
+      limits,
+      fc.nat(20),
+      async (written, limit, from) => {
+        const log: Buffer[] = [];
+        let base = 0;
+        for (const part of written) {
+          const batch = Buffer.from(await encodeRecordBatch(part, base % 2 === 0 ? 'none' : 'gzip'));
+          batch.writeBigInt64BE(BigInt(base), 0);
+          log.push(batch);
+          base += part.length;
+        }
+        const { batches } = await readableBatches(Buffer.concat(log), []);
+        const cursor = new RecordCursor('t', 3, batches, from);
+        const bodies = replies(cursor, limit);
+        expect(bodies.flat()).toEqual(expected(written.flat(), from));
+        expect(cursor.bytes).toBe(0);
+        for (const body of bodies) {
+          expect(body.length).toBeLessThanOrEqual(limit.maxRecords);
+          const texts = body.flatMap(({ key, value, headers }) => [
+            key,
+            value,
+            ...headers.flatMap((header) => [header.key, header.value]),
+          ]);
+          if (body.length > 1) expect(Buffer.byteLength(texts.join(''))).toBeLessThanOrEqual(limit.maxBytes);
+        }
+      },
+    ),
+  );
+});
+
+test('a record that goes beyond its batch is told', async () => {
+  const batch = await encodeRecordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
+  const broken = Buffer.from(batch);
+  broken[61] = 60;
+  await expect(readBack(broken)).rejects.toThrow(/beyond the end/);
 });
 
 test('kafkajs reads the same out of it', async () => {
@@ -97,12 +152,8 @@ test('what an aborted transaction wrote and control records are passed over', as
     return placed;
   });
   const { batches, next } = await readableBatches(Buffer.concat(log), [{ producerId: 77n, firstOffset: 1 }]);
-  const cursor = new RecordCursor('t', 0, batches, 0);
-  expect([cursor.next()?.message.offset, cursor.next()?.message.offset, cursor.next()]).toEqual([
-    0,
-    3,
-    undefined,
-  ]);
+  const messages = replies(new RecordCursor('t', 0, batches, 0)).flat();
+  expect(messages.map(({ offset }) => offset)).toEqual([0, 3]);
   expect(next).toBe(4);
 });
 

@@ -36,7 +36,7 @@ export class PeerClient {
     try {
       const call = this.open(place, 'GET', '/ping', deadline.signal);
       call.end();
-      return JSON.parse(await textOf(await replyTo(call))) as Pong;
+      return JSON.parse(String(await bodyOf(await replyTo(call)))) as Pong;
     } finally {
       deadline.release();
     }
@@ -49,7 +49,7 @@ export class PeerClient {
       try {
         const call = this.open(place, 'POST', '/', deadline.signal);
         call.end(`${JSON.stringify(message)}\n`);
-        return JSON.parse(await textOf(await replyTo(call)));
+        return JSON.parse(String(await bodyOf(await replyTo(call))));
       } finally {
         deadline.release();
       }
@@ -68,7 +68,7 @@ export class PeerClient {
       call.write(`${JSON.stringify(message)}\n`);
       try {
         const reply = await replyTo(call);
-        const messages = await textOf(reply);
+        const messages = await bodyOf(reply);
         return {
           messages,
           count: Number(reply.headers[COUNT_HEADER]),
@@ -155,14 +155,14 @@ const NEVER_CONNECTED = new Set([
   'EAI_AGAIN',
 ]);
 
-async function textOf(reply: IncomingMessage): Promise<string> {
-  reply.setEncoding('utf8');
-  let text = '';
+async function bodyOf(reply: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
   try {
-    for await (const chunk of reply) text += chunk as string;
+    for await (const chunk of reply) chunks.push(chunk as Buffer);
   } catch (cause) {
     throw new HttpError('backend_unavailable', 'The gateway that has this instance broke off.', { cause });
   }
-  if (reply.statusCode === 200) return text;
-  throw errorOf(text);
+  const body = Buffer.concat(chunks);
+  if (reply.statusCode === 200) return body;
+  throw errorOf(body.toString());
 }

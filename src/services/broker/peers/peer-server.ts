@@ -121,14 +121,10 @@ export class PeerServer {
     const consumed = await this.service.consume(message, end.signal);
     const word = deadlineOf(SETTLE_MS);
     try {
-      send(
-        response,
-        typeof consumed.messages === 'string' ? consumed.messages : JSON.stringify(consumed.messages),
-        {
-          [JOINED_HEADER]: consumed.isJoined ? '1' : '0',
-          [COUNT_HEADER]: String(consumed.count),
-        },
-      );
+      send(response, consumed.messages, {
+        [JOINED_HEADER]: consumed.isJoined ? '1' : '0',
+        [COUNT_HEADER]: String(consumed.count),
+      });
       consumed.settle((await body.rest(word.signal)) === ARRIVED);
     } catch (error) {
       consumed.settle(false);
@@ -146,7 +142,7 @@ export class PeerServer {
 
 function send(
   response: ServerResponse,
-  text: string,
+  text: string | Buffer,
   headers: Record<string, string> = {},
   status = 200,
 ): void {

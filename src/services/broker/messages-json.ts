@@ -1,0 +1,93 @@
+import type { ByteReader } from './byte-reader.js';
+import { JsonBytes, type JsonConstant, jsonConstant } from './json-bytes.js';
+
+const TIMESTAMP = jsonConstant(',"timestamp":');
+const KEY = jsonConstant(',"key":"');
+const VALUE = jsonConstant('","value":"');
+const NO_HEADERS = jsonConstant('","headers":[]}');
+const HEADERS = jsonConstant('","headers":[');
+const HEADER = jsonConstant('{"key":"');
+const FURTHER_HEADER = jsonConstant(',{"key":"');
+const HEADER_END = jsonConstant('"}');
+const END = jsonConstant(']}');
+const CLOSING = jsonConstant(']');
+const OPENING = '['.charCodeAt(0);
+
+/** The body of a reply without records. */
+export const NO_MESSAGES = Buffer.from('[]');
+
+/** What a reply of records may hold. */
+export interface ReplyLimits {
+  readonly maxRecords: number;
+  /** As they are in Kafka. */
+  readonly maxBytes: number;
+}
+
+/** How every record of a partition begins, behind another. */
+export function partitionConstant(topic: string, partition: number): JsonConstant {
+  return jsonConstant(`,{"topic":${JSON.stringify(topic)},"partition":${partition},"offset":`);
+}
+
+/** The body of a reply (an array of the contract's Message), made record by record. */
+export class MessagesJson {
+  count = 0;
+  private json: JsonBytes | undefined;
+  private bytesLeft: number;
+
+  constructor(private readonly limits: ReplyLimits) {
+    this.bytesLeft = limits.maxBytes;
+  }
+
+  /** Whether a record of so many bytes has room; the first one always has. */
+  hasRoom(bytes: number): boolean {
+    return this.count === 0 || (this.count < this.limits.maxRecords && this.bytesLeft >= bytes);
+  }
+
+  /** @param rest what follows the record's offset in Kafka's format: key, value and headers */
+  add(partition: JsonConstant, offset: number, timestamp: number, rest: ByteReader, bytes: number): void {
+    this.json ??= new JsonBytes();
+    const { json } = this;
+    json.constant(partition);
+    json.integer(offset);
+    json.constant(TIMESTAMP);
+    json.integer(timestamp);
+    json.constant(KEY);
+    copyText(json, rest);
+    json.constant(VALUE);
+    copyText(json, rest);
+    copyHeaders(json, rest);
+    this.count += 1;
+    this.bytesLeft -= bytes;
+  }
+
+  /** The whole body; called once. */
+  finish(): Buffer {
+    if (this.json === undefined) return NO_MESSAGES;
+    this.json.constant(CLOSING);
+    const body = this.json.finish();
+    // the first record's comma
+    body[0] = OPENING;
+    return body;
+  }
+}
+
+function copyHeaders(json: JsonBytes, from: ByteReader): void {
+  const count = from.varint();
+  json.constant(count > 0 ? HEADERS : NO_HEADERS);
+  for (let i = 0; i < count; i++) {
+    json.constant(i === 0 ? HEADER : FURTHER_HEADER);
+    copyText(json, from);
+    json.constant(VALUE);
+    copyText(json, from);
+    json.constant(HEADER_END);
+  }
+  if (count > 0) json.constant(END);
+}
+
+/** Absent text is "". */
+function copyText(json: JsonBytes, from: ByteReader): void {
+  const length = from.varint();
+  if (length <= 0) return;
+  json.text(from.source, from.at, from.at + length);
+  from.skip(length);
+}
