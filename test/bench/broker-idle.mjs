@@ -3,8 +3,9 @@ import { readdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import kafkajs from 'kafkajs';
 import { ask, closeConnections, startBrokerGateway } from './broker-gateway.mjs';
+import { connectedAdmin, removeTopic } from './broker-servers.mjs';
+import { printGoal } from './frame.mjs';
 
 export const backends = ['kafka'];
 
@@ -16,11 +17,7 @@ const AT_ONCE = 8;
 export async function run({ seconds = 5 }) {
   const brokers = process.env.PORTICO_KAFKA_BROKERS;
   const prefix = `bench-${randomBytes(4).toString('hex')}`;
-  const admin = new kafkajs.Kafka({
-    brokers: brokers.split(','),
-    logLevel: kafkajs.logLevel.NOTHING,
-  }).admin();
-  await admin.connect();
+  const admin = await connectedAdmin(brokers);
   await admin.createTopics({
     waitForLeaders: true,
     topics: [{ topic: prefix, numPartitions: IDLE + AT_ONCE }],
@@ -46,9 +43,10 @@ export async function run({ seconds = 5 }) {
     const share = (gateway.cpuSeconds() - before) / (seconds * 2);
     const idle = state();
     console.log(
-      `\\n${IDLE} idle instances: ${idle.rss.toFixed(0)} MB RSS, ${(share * 100).toFixed(1)} % of a core, ${idle.sockets} files`,
+      `\n${IDLE} idle instances: ${idle.rss.toFixed(0)} MB RSS, ${(share * 100).toFixed(1)} % of a core, ${idle.sockets} files`,
     );
-    console.log(`goal: under 400 MB and 5 %; ${idle.rss < 400 && share < 0.05 ? 'reached' : 'MISSED'}`);
+    printGoal('under 400 MB', idle.rss < 400, `${idle.rss.toFixed(0)} MB`);
+    printGoal('under 5 % of a core', share < 0.05, `${(share * 100).toFixed(1)} %`);
     await inTurns(IDLE, (i) => call(`/delete-consumer/${prefix}-${i}/i${i}`, 'POST'));
     const comeAndGo = async (i) => {
       await consume(i);
@@ -66,11 +64,7 @@ export async function run({ seconds = 5 }) {
   } finally {
     closeConnections();
     await gateway.stop();
-    await admin.deleteTopics({ topics: [prefix] });
-    const { groups } = await admin.listGroups();
-    const mine = groups.map(({ groupId }) => groupId).filter((id) => id.startsWith(prefix));
-    await admin.deleteGroups(mine).catch(() => {});
-    await admin.disconnect();
+    await removeTopic(admin, prefix);
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -8,46 +8,50 @@ const kafka = new kafkajs.Kafka({
 const producer = kafka.producer({ allowAutoTopicCreation: false });
 
 const tasks = {
-  /** Records a second of `inFlight` senders that each wait for their own. */
+  /** `inFlight` senders that each wait for their own; how long each send took, in microseconds, and all in seconds. */
   async produce({ topic, value, recordsPerSend, inFlight, seconds }) {
     const messages = Array.from({ length: recordsPerSend }, () => ({ value }));
-    let sends = 0;
+    const microseconds = [];
     const startedAt = performance.now();
     const sender = async () => {
       while (performance.now() - startedAt < seconds * 1_000) {
+        const sentAt = performance.now();
         await producer.sendBatch({ acks: -1, topicMessages: [{ topic, messages }] });
-        sends += 1;
+        microseconds.push(Math.round((performance.now() - sentAt) * 1_000));
       }
     };
     await Promise.all(Array.from({ length: inFlight }, sender));
-    return (sends * recordsPerSend * 1_000) / (performance.now() - startedAt);
+    return { microseconds, seconds: (performance.now() - startedAt) / 1_000 };
   },
 
-  /** Records a second of a new group that reads a topic of `records` records, once it is under way (the first quarter is not counted). */
-  async consume({ topic, records, group }) {
+  /** A new group reads a topic: how many records it read and how long that took, once it is under way (`from` records are not counted). */
+  async consume({ topic, records, from, group }) {
     const consumer = kafka.consumer({ groupId: group });
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning: true });
     let seen = 0;
-    let startedAt = 0;
-    let seenBefore = 0;
-    const endedAt = await new Promise((resolve, reject) => {
+    let start;
+    const result = await new Promise((resolve, reject) => {
       consumer
         .run({
           partitionsConsumedConcurrently: 4,
           eachBatch: async ({ batch }) => {
             seen += batch.messages.length;
-            if (startedAt === 0 && seen >= records / 4) {
-              startedAt = performance.now();
-              seenBefore = seen;
-            }
-            if (seen >= records) resolve(performance.now());
+            if (start === undefined && seen >= from)
+              start = { seen, at: performance.now(), cpu: process.cpuUsage() };
+            if (seen < records) return;
+            const { user, system } = process.cpuUsage(start.cpu);
+            resolve({
+              records: seen - start.seen,
+              seconds: (performance.now() - start.at) / 1_000,
+              cpuSeconds: (user + system) / 1e6,
+            });
           },
         })
         .catch(reject);
     });
     await consumer.disconnect();
-    return ((records - seenBefore) * 1_000) / (endedAt - startedAt);
+    return result;
   },
 
   async fill({ topic, value, records }) {
@@ -59,7 +63,7 @@ const tasks = {
 };
 
 await producer.connect();
-process.send('ready');
+process.send({ result: 'ready' });
 process.on('message', async ({ task, ...options }) => {
   try {
     process.send({ result: await tasks[task](options) });

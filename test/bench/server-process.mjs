@@ -62,7 +62,8 @@ export function inherited() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('PORTICO_TEST_')));
 }
 
-function cpuSeconds(pid) {
+/** User and system time of a process. @param {number} pid */
+export function cpuSeconds(pid) {
   // the program's name, in parentheses, may hold blanks
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1')
     .replace(/^.*\) /, '')
@@ -70,7 +71,8 @@ function cpuSeconds(pid) {
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-function rssMegabytes(pid) {
+/** @param {number} pid */
+export function rssMegabytes(pid) {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
   return Number(kilobytes) / 1_024;
 }
