@@ -74,13 +74,13 @@ export class Exchange implements RouteContext {
     return this.core.log;
   }
 
-  onOver(listener: (sent: boolean) => void): void {
+  onOver(listener: (sent: boolean) => void, onReset?: () => void): void {
     if (this.over !== undefined) {
       listener(this.over);
       return;
     }
     this.overListeners ??= new OverListeners(this.request, this.response);
-    this.overListeners.add(listener);
+    this.overListeners.add(listener, onReset);
   }
 
   isOn(socket: Socket): boolean {

@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { watchForReset } from './reset-watch.js';
 
 /** Who wants to know how an exchange ended. Made on first use: most requests end before anybody asks. */
 export class OverListeners {
   private readonly listeners: ((sent: boolean) => void)[] = [];
+  private readonly resetListeners: (() => void)[] = [];
   private flushed = false;
 
   constructor(
@@ -16,14 +18,19 @@ export class OverListeners {
     });
   }
 
-  add(listener: (sent: boolean) => void): void {
+  add(listener: (sent: boolean) => void, onReset: (() => void) | undefined): void {
     this.listeners.push(listener);
+    if (onReset !== undefined) this.resetListeners.push(onReset);
   }
 
   /** @param undisturbed neither an error nor the client ended it. @returns whether the whole reply went out */
   tell(undisturbed: boolean): boolean {
     const sent = undisturbed && this.flushed && this.request.method !== 'HEAD';
     for (const listener of this.listeners) listener(sent);
+    if (sent && this.resetListeners.length > 0)
+      watchForReset(this.request.socket, () => {
+        for (const listener of this.resetListeners) listener();
+      });
     return sent;
   }
 }

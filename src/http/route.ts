@@ -59,8 +59,10 @@ export interface RouteContext {
    * Calls `listener` once when the exchange is over: `true` when the handler's own reply went out completely, `false`
    * when the client left, an error was sent instead, or the reply had no body (HEAD). Of a stream: `true` when it was
    * ended and its last byte went out.
+   * @param onReset called when the client, after `true`, resets the connection before it sends anything more, within
+   * 10 s: it may not have read the reply
    */
-  onOver(listener: (sent: boolean) => void): void;
+  onOver(listener: (sent: boolean) => void, onReset?: () => void): void;
   /** From now the request must be answered within `timeoutMs` (504), whatever deadline it had; for a wait that it asks for. */
   limitTo(timeoutMs: number): void;
 }

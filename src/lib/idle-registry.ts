@@ -46,6 +46,15 @@ export class IdleRegistry<Value> {
     return this.entries.has(key);
   }
 
+  isMade(key: string): boolean {
+    return this.entries.get(key)?.ready !== undefined;
+  }
+
+  /** Resolves when a value of `key` that is being closed is gone. */
+  async closed(key: string): Promise<void> {
+    await this.closing.get(key);
+  }
+
   /** The value of `key`, made by `create` when there is none; held until released. @throws what `create` throws */
   async hold(key: string, create: () => Promise<Value>): Promise<Hold<Value>> {
     for (let ending = this.closing.get(key); ending !== undefined; ending = this.closing.get(key))

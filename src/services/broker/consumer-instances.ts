@@ -47,6 +47,7 @@ export class ConsumerInstances {
 
   /**
    * Records for the instance, which is made with `headers` when it does not exist.
+   * @param beforeMaking ends when no other gateway has it
    * @throws HttpError 404 unknown topic, 400 no offset to begin at, 409 too many instances, 503 Kafka away
    */
   async consume(
@@ -54,9 +55,12 @@ export class ConsumerInstances {
     topics: readonly string[],
     headers: ConsumerHeaders,
     wait: Wait,
+    beforeMaking: () => Promise<unknown>,
   ): Promise<Consumed> {
     await this.options.cluster.existing(topics);
-    const hold = await this.registry.hold(keyOf(name), () => this.create(name, topics, headers));
+    const hold = await this.registry.hold(keyOf(name), () =>
+      this.create(name, topics, headers, beforeMaking),
+    );
     try {
       const consumed = await hold.value.consume(topics, wait.signal);
       // nothing may mean that Kafka is away, and the caller is to know
@@ -91,6 +95,13 @@ export class ConsumerInstances {
   /** @throws HttpError 404 when there is no such instance */
   async remove(name: InstanceName): Promise<void> {
     if (!(await this.registry.close(keyOf(name)))) throw this.unknown(name);
+  }
+
+  /** Closes it for another gateway, if it is here; one that is only being made is not waited for. */
+  async yield({ group, instance }: InstanceName): Promise<void> {
+    const key = keyOf({ group, instance });
+    if (this.registry.isMade(key)) await this.registry.close(key);
+    else await this.registry.closed(key);
   }
 
   /** How many there are or are being made. */
@@ -138,9 +149,10 @@ export class ConsumerInstances {
     { group, instance }: InstanceName,
     topics: readonly string[],
     headers: ConsumerHeaders,
+    beforeMaking: () => Promise<unknown>,
   ): Promise<ConsumerInstance> {
     const { limits } = this.options;
-    await this.checkLimit();
+    await Promise.all([this.checkLimit(), beforeMaking()]);
     if (headers['broker-auto-offset-reset'] === 'none') {
       const { cluster, coordinators } = this.options;
       await checkCommitted(cluster, coordinators, group, topics);

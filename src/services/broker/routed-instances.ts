@@ -5,7 +5,7 @@ import type { ConsumerInstances } from './consumer-instances.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 import type { InstanceName, InstanceState, Wait } from './instance-state.js';
 import { NO_MESSAGES } from './messages-json.js';
-import { type PeerClient, PeerUnreachable } from './peers/peer-client.js';
+import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peers/peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peers/peer-protocol.js';
 import type { Peer, Peers } from './peers/peers.js';
 import type { ConsumerHeaders, GroupAssignments } from './schemas.js';
@@ -26,12 +26,16 @@ export interface RoutedInstancesOptions {
   readonly tallies: Tallies;
   /** Resolves when it is known who else is there. */
   readonly whenReady: () => Promise<void>;
+  /** This gateway stops, and makes no instances any more. */
+  readonly isLeaving: () => boolean;
 }
 
 /** Owners that are tried before a request is given up: each that is dead is left out from then on. */
 const TRIES = 4;
 /** A gateway that does not tell by then what it has is left out, in ms. */
 const LIST_MS = 2_000;
+/** An instance that another gateway closes is waited for so long: its last commit and reply, in ms. */
+const YIELD_MS = 5_000;
 const HOPS: readonly Hop[] = ['machine', 'worker'];
 
 /** Consumer instances of all gateways together: each lives in one, which every other one asks. */
@@ -46,19 +50,18 @@ export class RoutedInstances {
     wait: Wait,
     after?: Hop,
   ): Promise<Consumed> {
-    const { local, client } = this.options;
-    const request = { operation: 'consume', name, topics, headers, waitMs: wait.ms } as const;
+    const { local } = this.options;
+    const end = performance.now() + wait.ms;
     return this.atOwner(
       name,
       after,
-      () => local.consume(name, topics, headers, wait),
-      ({ place }, hop) =>
-        (client as PeerClient)
-          .consume(place, this.message(hop, request), wait.ms, wait.gone)
-          .catch((error) => {
-            if (!wait.gone.aborted) throw error;
-            return { messages: NO_MESSAGES, count: 0, isJoined: false, settle: () => {} };
-          }),
+      () => local.consume(name, topics, headers, wait, () => this.yieldElsewhere(name, wait.gone, after)),
+      async (peer, hop) => {
+        // from the second owner on there is less time left
+        const waitMs = Math.max(0, Math.round(end - performance.now()));
+        const message = this.message(hop, { operation: 'consume', name, topics, headers, waitMs });
+        return this.consumeAt(peer, message, waitMs, wait.gone);
+      },
     );
   }
 
@@ -87,6 +90,11 @@ export class RoutedInstances {
     );
   }
 
+  /** Gives an instance up to the gateway that asks, with all that was delivered committed; in the rounds that are left, elsewhere too. */
+  async yield(name: InstanceName, signal: AbortSignal, after?: Hop): Promise<void> {
+    await Promise.all([this.options.local.yield(name), this.yieldElsewhere(name, signal, after)]);
+  }
+
   /** Of every gateway that answers. @param nameOf what the user calls a group; `undefined` where it is not the user's */
   async list(nameOf: (group: string) => string | undefined, signal: AbortSignal): Promise<GroupAssignments> {
     const groups = new Map<string, GroupAssignments[number]['instances']>();
@@ -105,15 +113,11 @@ export class RoutedInstances {
 
   /** Instances here and, in the rounds that are left, elsewhere. */
   async states(signal: AbortSignal, after?: Hop): Promise<InstanceState[]> {
-    const soon = deadlineOf(LIST_MS, signal);
-    const elsewhere = this.roundsAfter(after).flatMap(({ hop, peers }) =>
-      peers.others.map(async (peer) => {
-        const reply = await this.ask(peer, hop, { operation: 'list' }, soon.signal).catch(() => []);
-        return reply as ListReply;
-      }),
-    );
-    const found = await Promise.all(elsewhere).finally(() => soon.release());
-    return [...this.options.local.states(), ...found.flat()];
+    const found = await this.askOthers({ operation: 'list' }, LIST_MS, signal, after);
+    return [
+      ...this.options.local.states(),
+      ...(found as (ListReply | undefined)[]).flatMap((reply) => reply ?? []),
+    ];
   }
 
   /** Whether an instance of that name belongs here. */
@@ -130,13 +134,17 @@ export class RoutedInstances {
     await this.options.whenReady();
     for (let tries = 1; tries <= TRIES; tries++) {
       const found = this.ownerOf(name, after);
-      if (found === undefined) return here();
+      if (found === undefined) {
+        if (this.options.isLeaving()) throw new HttpError('stopping');
+        return here();
+      }
       this.options.tallies.forwarded += 1;
       try {
         return await there(found.peer, found.hop);
       } catch (error) {
-        if (!(error instanceof PeerUnreachable)) throw error;
-        found.peers.lost(found.peer);
+        if (error instanceof PeerUnreachable) found.peers.lost(found.peer);
+        else if (error instanceof HttpError && error.code === 'stopping') found.peers.leaving(found.peer);
+        else throw error;
       }
     }
     throw new HttpError('backend_unavailable', 'The gateways that may have this instance cannot be reached.');
@@ -157,6 +165,48 @@ export class RoutedInstances {
 
   private keyOf({ group, instance }: InstanceName): string {
     return JSON.stringify([this.options.cluster, group, instance]);
+  }
+
+  /** Nobody else has it any more, as far as they answer: who makes it goes on where they committed. */
+  private yieldElsewhere(name: InstanceName, signal: AbortSignal, after?: Hop): Promise<unknown> {
+    return this.askOthers({ operation: 'yield', name }, YIELD_MS, signal, after);
+  }
+
+  /** Answers of all others in the rounds that are left; `undefined` of those that do not. */
+  private async askOthers(
+    request: PeerRequest,
+    ms: number,
+    signal: AbortSignal,
+    after: Hop | undefined,
+  ): Promise<unknown[]> {
+    const soon = deadlineOf(ms, signal);
+    const answers = this.roundsAfter(after).flatMap(({ hop, peers }) =>
+      peers.others.map(async (peer) => {
+        const until = deadlineOf(undefined, soon.signal, peer.lost);
+        const answer = this.ask(peer, hop, request, until.signal);
+        return answer.catch(() => undefined).finally(() => until.release());
+      }),
+    );
+    return Promise.all(answers).finally(() => soon.release());
+  }
+
+  private async consumeAt(
+    peer: Peer,
+    message: PeerMessage,
+    waitMs: number,
+    gone: AbortSignal,
+  ): Promise<Consumed> {
+    const until = deadlineOf(undefined, gone, peer.lost);
+    try {
+      return await (this.options.client as PeerClient).consume(peer.place, message, waitMs, until.signal);
+    } catch (error) {
+      // what the owner had taken it hands out again, or whoever has the instance after it
+      if (!gone.aborted)
+        throw error instanceof PeerBrokeOff ? new PeerUnreachable(error.message, { cause: error }) : error;
+      return { messages: NO_MESSAGES, count: 0, isJoined: false, settle: () => {} };
+    } finally {
+      until.release();
+    }
   }
 
   private ask(peer: Peer, hop: Hop, request: PeerRequest, signal: AbortSignal): Promise<unknown> {

@@ -6,6 +6,7 @@ import {
   ARRIVED,
   COUNT_HEADER,
   errorOf,
+  ID_HEADER,
   JOINED_HEADER,
   type PeerMessage,
   type Pong,
@@ -14,6 +15,13 @@ import type { PeerPlace } from './peer-server.js';
 
 /** No connection came about, so the peer has seen nothing of the request: another may have it. */
 export class PeerUnreachable extends Error {}
+
+/** The peer may have done what was asked, and has not said so. */
+export class PeerBrokeOff extends HttpError {
+  constructor(cause: unknown) {
+    super('backend_unavailable', 'The gateway that has this instance broke off.', { cause });
+  }
+}
 
 const FREE_SOCKETS = 64;
 const CONNECT_MS = 1_000;
@@ -30,11 +38,11 @@ export class PeerClient {
     this.authorization = `Bearer ${secret}`;
   }
 
-  /** @throws whatever went wrong, also after 1 s without an answer */
-  async ping(place: PeerPlace): Promise<Pong> {
+  /** @param id who asks @throws whatever went wrong, also after 1 s without an answer */
+  async ping(place: PeerPlace, id: string): Promise<Pong> {
     const deadline = deadlineOf(PING_MS);
     try {
-      const call = this.open(place, 'GET', '/ping', deadline.signal);
+      const call = this.open(place, 'GET', '/ping', deadline.signal, { [ID_HEADER]: id });
       call.end();
       return JSON.parse(String(await bodyOf(await replyTo(call)))) as Pong;
     } finally {
@@ -42,7 +50,7 @@ export class PeerClient {
     }
   }
 
-  /** Anything but a consume. @throws HttpError what the peer answered, PeerUnreachable */
+  /** Anything but a consume. @throws HttpError what the peer answered, PeerBrokeOff, PeerUnreachable */
   ask(place: PeerPlace, message: PeerMessage, signal: AbortSignal): Promise<unknown> {
     return onFreshSocket(async () => {
       const deadline = deadlineOf(GRACE_MS, signal);
@@ -58,8 +66,8 @@ export class PeerClient {
 
   /**
    * The request stays open until its records have arrived at the client: the owner hands them out again when it breaks.
-   * @param gone aborts when nobody wants the records any more
-   * @throws HttpError what the peer answered, PeerUnreachable
+   * @param gone aborts when nobody wants the records any more, or the peer is lost
+   * @throws HttpError what the peer answered, PeerBrokeOff, PeerUnreachable
    */
   consume(place: PeerPlace, message: PeerMessage, waitMs: number, gone: AbortSignal): Promise<Consumed> {
     return onFreshSocket(async () => {
@@ -91,13 +99,19 @@ export class PeerClient {
     this.agent.destroy();
   }
 
-  private open(place: PeerPlace, method: string, path: string, signal: AbortSignal): ClientRequest {
+  private open(
+    place: PeerPlace,
+    method: string,
+    path: string,
+    signal: AbortSignal,
+    headers: Record<string, string> = {},
+  ): ClientRequest {
     const call = request({
       ...('path' in place ? { socketPath: place.path } : place),
       method,
       path,
       agent: this.agent,
-      headers: { authorization: this.authorization },
+      headers: { ...headers, authorization: this.authorization },
       timeout: 0,
     });
     const cut = () => call.destroy(new Error('the peer did not answer in time'));
@@ -122,12 +136,7 @@ function replyTo(call: ClientRequest): Promise<IncomingMessage> {
       const isUnreachable = error instanceof PeerUnreachable || NEVER_CONNECTED.has(error.code ?? '');
       if (isUnreachable) reject(new PeerUnreachable(error.message, { cause: error }));
       else if (call.reusedSocket && error.code === 'ECONNRESET') reject(new StaleSocket(error.message));
-      else
-        reject(
-          new HttpError('backend_unavailable', 'The gateway that has this instance broke off.', {
-            cause: error,
-          }),
-        );
+      else reject(new PeerBrokeOff(error));
     });
   });
 }
@@ -160,7 +169,7 @@ async function bodyOf(reply: IncomingMessage): Promise<Buffer> {
   try {
     for await (const chunk of reply) chunks.push(chunk as Buffer);
   } catch (cause) {
-    throw new HttpError('backend_unavailable', 'The gateway that has this instance broke off.', { cause });
+    throw new PeerBrokeOff(cause);
   }
   const body = Buffer.concat(chunks);
   if (reply.statusCode === 200) return body;

@@ -9,7 +9,7 @@ import type { PeerSettings } from '../settings.js';
 import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
 import type { Hop, PeerMessage } from './peer-protocol.js';
-import { type PeerPlace, PeerServer } from './peer-server.js';
+import { type PeerPlace, PeerServer, type PeerService } from './peer-server.js';
 import { Peers, placeOf, placesOf } from './peers.js';
 
 /** So long a request waits, in ms, for the first look at who else is there. */
@@ -56,6 +56,8 @@ export class PeerNetwork {
   private listening: readonly { readonly done: boolean }[] = [];
   private ready: Promise<void> = Promise.resolve();
   private isReady = false;
+  private isLeaving = false;
+  private servers: readonly PeerServer[] = [];
 
   constructor(
     settings: PeerSettings,
@@ -65,6 +67,8 @@ export class PeerNetwork {
     const secret = settings.secret ?? worker?.secret;
     this.client = secret === undefined ? undefined : new PeerClient(secret);
     this.entrances = secret === undefined ? [] : entrancesOf(settings, worker, secret);
+    // after the instances' own release
+    runtime.lifecycle.onStop('peers', () => this.close(), STOP_MS);
     const { client } = this;
     this.rounds =
       client === undefined
@@ -78,21 +82,35 @@ export class PeerNetwork {
           });
   }
 
-  /** Once every cluster is there. At a stop, what is registered here ends before they do. */
+  /** Once every cluster is there. At a stop, this gateway first leaves, then closes its instances, then is silent. */
   start(): void {
     const { log, lifecycle } = this.runtime;
-    lifecycle.onStop('peers', () => {
-      for (const { peers } of this.rounds) peers.stop();
-      this.client?.close();
-    });
-    this.listening = this.entrances.map(({ hop, id, place, secret }) => {
-      const server = new PeerServer(secret, this.serviceOf(hop, id), log);
-      lifecycle.onStop(`peer server (${hop})`, () => server.close(), STOP_MS);
-      return keepTrying(() => server.listen(place), { name: `broker peers (${hop})`, log, lifecycle });
-    });
+    lifecycle.onStop('leave peers', () => this.leave());
+    this.servers = this.entrances.map(
+      ({ hop, id, secret }, i) => new PeerServer(secret, this.serviceOf(hop, id, i), log),
+    );
+    this.listening = this.entrances.map(({ hop, place }, i) =>
+      keepTrying(async () => this.servers[i]?.listen(place), {
+        name: `broker peers (${hop})`,
+        log,
+        lifecycle,
+      }),
+    );
     this.ready = Promise.all(this.rounds.map(({ peers }) => peers.start())).then(() => {
       this.isReady = true;
     });
+  }
+
+  private leave(): void {
+    this.isLeaving = true;
+    for (const { peers } of this.rounds) peers.leave();
+    for (const server of this.servers) server.leave();
+  }
+
+  private async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.close()));
+    for (const { peers } of this.rounds) peers.stop();
+    this.client?.close();
   }
 
   /** @throws HttpError 503 while the others cannot reach this gateway */
@@ -105,7 +123,8 @@ export class PeerNetwork {
   join(cluster: string, local: ConsumerInstances, tallies: Tallies): RoutedInstances {
     const { client, rounds } = this;
     const whenReady = () => this.whenReady();
-    const instances = new RoutedInstances({ cluster, local, client, rounds, tallies, whenReady });
+    const isLeaving = () => this.isLeaving;
+    const instances = new RoutedInstances({ cluster, local, client, rounds, tallies, whenReady, isLeaving });
     this.members.set(cluster, { local, instances });
     return instances;
   }
@@ -126,14 +145,19 @@ export class PeerNetwork {
     return this.rounds.reduce((sum, { peers }) => sum + peers.instancesElsewhere(cluster), 0);
   }
 
-  private serviceOf(hop: Hop, id: string) {
+  private serviceOf(hop: Hop, id: string, round: number): PeerService {
     const of = ({ cluster }: PeerMessage): RoutedInstances => {
       const member = this.members.get(cluster);
       if (member === undefined) throw new HttpError('not_found', `This gateway has no cluster ${cluster}.`);
       return member.instances;
     };
     return {
-      pong: () => ({ id, instances: this.counts(hop) }),
+      pong: () => ({
+        id,
+        instances: this.counts(hop),
+        isLeaving: this.isLeaving && !this.hasColleagues(hop),
+      }),
+      met: (other) => this.rounds[round]?.peers.met(other),
       consume: async (message: PeerMessage, end: AbortSignal) => {
         const { request } = message;
         if (request.operation !== 'consume') throw new HttpError('invalid_request');
@@ -156,8 +180,18 @@ export class PeerNetwork {
         if (request.operation !== 'remove') throw new HttpError('invalid_request');
         await of(message).remove(request.name, end, message.hop);
       },
+      yield: async (message: PeerMessage, end: AbortSignal) => {
+        const { request } = message;
+        if (request.operation !== 'yield') throw new HttpError('invalid_request');
+        await of(message).yield(request.name, end, message.hop);
+      },
       list: async (message: PeerMessage, end: AbortSignal) => of(message).states(end, message.hop),
     };
+  }
+
+  /** A machine goes on when one of its workers stops. */
+  private hasColleagues(hop: Hop): boolean {
+    return hop === 'machine' && this.rounds.length > 1;
   }
 
   /** A machine's are those of all its workers. */

@@ -5,7 +5,7 @@ import type { ConsumerHeaders } from '../schemas.js';
 
 // What gateways say to each other: HTTP/1.1 with JSON on a port or socket of its own, each request with the secret.
 
-/** What is asked of the owner of an instance, or (`list`) of every gateway. */
+/** What is asked of the owner of an instance, or (`list`, `yield`) of every gateway. */
 export type PeerRequest =
   | {
       readonly operation: 'consume';
@@ -20,6 +20,7 @@ export type PeerRequest =
       readonly positions: readonly TopicPartitionOffset[];
     }
   | { readonly operation: 'remove'; readonly name: InstanceName }
+  | { readonly operation: 'yield'; readonly name: InstanceName }
   | { readonly operation: 'list' };
 
 /** How far a request has come: it goes to another machine first, then to one of that machine's workers, never back. */
@@ -33,12 +34,16 @@ export interface PeerMessage {
 
 export interface Pong {
   readonly id: string;
+  /** It stops: what it has goes to others. */
+  readonly isLeaving: boolean;
   /** Consumer instances by cluster. */
   readonly instances: Readonly<Record<string, number>>;
 }
 
 export type ListReply = readonly InstanceState[];
 
+/** Of a ping: the name of who asks. */
+export const ID_HEADER = 'portico-id';
 /** Of a consume's reply: whether the instance has joined its group, and how many records there are. */
 export const JOINED_HEADER = 'portico-joined';
 export const COUNT_HEADER = 'portico-count';

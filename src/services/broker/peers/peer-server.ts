@@ -6,35 +6,42 @@ import { HttpError, toHttpError } from '../../../http/errors.js';
 import { type Deadline, deadlineOf } from '../../../lib/deadline.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { Consumed } from '../consumer-instance.js';
+import { LineBody } from './line-body.js';
 import {
   ARRIVED,
   COUNT_HEADER,
   errorBody,
+  ID_HEADER,
   JOINED_HEADER,
   type ListReply,
   type PeerMessage,
+  type PeerRequest,
   type Pong,
 } from './peer-protocol.js';
 
 /** What a gateway does for others. */
 export interface PeerService {
   pong(): Pong;
+  /** `id` has asked, so it lives. */
+  met(id: string): void;
   /** @param end aborts when the asker is gone, or its time */
   consume(message: PeerMessage, end: AbortSignal): Promise<Consumed>;
   commit(message: PeerMessage, end: AbortSignal): Promise<void>;
   remove(message: PeerMessage, end: AbortSignal): Promise<void>;
+  yield(message: PeerMessage, end: AbortSignal): Promise<void>;
   list(message: PeerMessage, end: AbortSignal): Promise<ListReply>;
 }
 
 /** Where to listen: host and port, or the path of a Unix socket. */
 export type PeerPlace = { readonly host: string; readonly port: number } | { readonly path: string };
 
-/** Largest request; commits may list thousands of partitions. */
-const REQUEST_BYTES = 16 * 1024 * 1024;
 /** At a stop, clients get so long to take the rest of their records, in ms. */
 const STOP_MS = 3_000;
 /** Longest wait for the word that records arrived, in ms: their asker may have died without a sign. */
 const SETTLE_MS = 150_000;
+
+/** What may wait for long. */
+const WAITS: ReadonlySet<PeerRequest['operation']> = new Set(['consume', 'commit']);
 
 /** Answers the other gateways. */
 export class PeerServer {
@@ -72,8 +79,12 @@ export class PeerServer {
   }
 
   /** What waits is answered with what it has. */
-  async close(): Promise<void> {
+  leave(): void {
     this.stopping.abort();
+  }
+
+  async close(): Promise<void> {
+    this.leave();
     const closed = new Promise((resolve) => this.server.close(resolve));
     const idle = setInterval(() => this.server.closeIdleConnections(), 50);
     const cut = setTimeout(() => this.server.closeAllConnections(), STOP_MS);
@@ -86,6 +97,7 @@ export class PeerServer {
     if (!timingSafeEqual(digest(request.headers.authorization ?? ''), this.secret))
       throw new HttpError('unauthorized', 'This gateway has another peer secret.');
     if (request.url === '/ping') {
+      this.service.met(String(request.headers[ID_HEADER]));
       send(response, JSON.stringify(this.service.pong()));
       return;
     }
@@ -95,7 +107,9 @@ export class PeerServer {
     response.once('close', () => gone.abort());
     const { operation } = message.request;
     const waitMs = message.request.operation === 'consume' ? message.request.waitMs : undefined;
-    const end = deadlineOf(waitMs, gone.signal, this.stopping.signal);
+    // what comes after it is refused, or handed on
+    const isEnding = WAITS.has(operation) && !this.stopping.signal.aborted;
+    const end = deadlineOf(waitMs, gone.signal, ...(isEnding ? [this.stopping.signal] : []));
     try {
       if (operation === 'consume') await this.serveConsume(message, end, body, response);
       else send(response, await this.answer(message, end.signal));
@@ -108,6 +122,7 @@ export class PeerServer {
     const { operation } = message.request;
     if (operation === 'list') return JSON.stringify(await this.service.list(message, end));
     if (operation === 'commit') await this.service.commit(message, end);
+    else if (operation === 'yield') await this.service.yield(message, end);
     else await this.service.remove(message, end);
     return 'null';
   }
@@ -148,51 +163,6 @@ function send(
 ): void {
   response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text) });
   response.end(text);
-}
-
-/** A body whose first line is there long before its end. */
-class LineBody {
-  private text = '';
-  private wake: () => void = () => {};
-  private isOver = false;
-
-  constructor(private readonly request: IncomingMessage) {
-    request.setEncoding('utf8');
-    request.on('data', (chunk: string) => {
-      this.text += chunk;
-      if (this.text.length > REQUEST_BYTES) request.destroy();
-      this.wake();
-    });
-    const over = () => {
-      this.isOver = true;
-      this.wake();
-    };
-    request.on('end', over).on('close', over).on('error', over);
-  }
-
-  async line(): Promise<string> {
-    while (!this.text.includes('\n') && !this.isOver) await this.change();
-    const end = this.text.indexOf('\n');
-    if (end < 0) throw new HttpError('invalid_request', 'The request has no line.');
-    const line = this.text.slice(0, end);
-    this.text = this.text.slice(end + 1);
-    return line;
-  }
-
-  /** What follows, when it has ended; nothing of a body that was broken off. */
-  async rest(until: AbortSignal): Promise<string> {
-    const give = () => this.wake();
-    until.addEventListener('abort', give);
-    while (!this.isOver && !until.aborted) await this.change();
-    until.removeEventListener('abort', give);
-    return this.request.complete ? this.text : '';
-  }
-
-  private change(): Promise<void> {
-    return new Promise((resolve) => {
-      this.wake = resolve;
-    });
-  }
 }
 
 function digest(text: string): Buffer {

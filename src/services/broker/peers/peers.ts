@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import { setMaxListeners } from 'node:events';
 import type { Logger } from '../../../lib/logger.js';
 import type { PeerClient } from './peer-client.js';
 import type { Pong } from './peer-protocol.js';
@@ -13,11 +14,14 @@ const SILENCE_MS = 2_500;
 export interface Peer {
   readonly id: string;
   readonly place: PeerPlace;
+  /** Aborts when it counts as dead: whoever waits for its answer need not wait any more. */
+  readonly lost: AbortSignal;
 }
 
 interface Known extends Peer {
   readonly at: number;
   readonly pong: Pong;
+  readonly gone: AbortController;
 }
 
 export interface PeersOptions {
@@ -38,6 +42,7 @@ export class Peers {
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> | undefined;
   private stopped = false;
+  private isLeaving = false;
 
   constructor(private readonly options: PeersOptions) {}
 
@@ -48,27 +53,48 @@ export class Peers {
     this.timer.unref();
   }
 
+  /** This gateway stops: it has nothing any more as long as there are others. */
+  leave(): void {
+    this.isLeaving = true;
+  }
+
   stop(): void {
     this.stopped = true;
     clearInterval(this.timer);
   }
 
-  /** The others that live. */
+  /** The others that live, those that stop among them. */
   get others(): Peer[] {
     return [...this.known.values()];
   }
 
   /** Who is to have `key`; `undefined` for this gateway itself. */
   ownerOf(key: string): Peer | undefined {
-    const [owner] = byEntitlement([this.options.id, ...this.known.keys()], key);
+    const staying = this.others.filter(({ id }) => this.known.get(id)?.pong.isLeaving === false);
+    const isSelf = !this.isLeaving || staying.length === 0;
+    const candidates = [...(isSelf ? [this.options.id] : []), ...staying.map(({ id }) => id)];
+    const [owner] = byEntitlement(candidates, key);
     return owner === undefined ? undefined : this.known.get(owner);
   }
 
   /** It could not be reached: dead until it answers again. */
   lost({ id }: Peer): void {
+    this.known.get(id)?.gone.abort();
     if (!this.known.delete(id)) return;
     this.options.log.warn({ peer: id }, 'peer lost');
     this.options.onChange();
+  }
+
+  /** It stops, and has said so. */
+  leaving({ id }: Peer): void {
+    const known = this.known.get(id);
+    if (known === undefined) return;
+    this.known.set(id, { ...known, pong: { ...known.pong, isLeaving: true } });
+  }
+
+  /** One that is not known has asked whether this one lives. */
+  met(id: string): void {
+    if (!this.known.has(id) && id !== this.options.id && !this.stopped) void this.look();
   }
 
   /** Consumer instances that the others have. */
@@ -91,7 +117,7 @@ export class Peers {
     });
     await Promise.all(
       found.map((place) =>
-        client.ping(place).then(
+        client.ping(place, this.options.id).then(
           (pong) => this.heard(place, pong),
           (err: unknown) => log.debug({ err, place }, 'peer does not answer'),
         ),
@@ -104,9 +130,11 @@ export class Peers {
   private heard(place: PeerPlace, pong: Pong): void {
     const { id, now, log, onChange } = this.options;
     if (pong.id === id || this.stopped) return;
-    const isNew = !this.known.has(pong.id);
-    this.known.set(pong.id, { id: pong.id, place, at: now(), pong });
-    if (!isNew) return;
+    const before = this.known.get(pong.id);
+    const gone = before?.gone ?? new AbortController();
+    if (before === undefined) setMaxListeners(0, gone.signal);
+    this.known.set(pong.id, { id: pong.id, place, at: now(), pong, gone, lost: gone.signal });
+    if (before !== undefined) return;
     log.info({ peer: pong.id }, 'peer found');
     onChange();
   }
