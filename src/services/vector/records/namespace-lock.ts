@@ -38,25 +38,23 @@ export async function lockOrCreateNamespace(
   throw new HttpError('conflict', 'The namespace is being deleted again and again.');
 }
 
-/** Removes the postings of records that are about to change. */
+/** Removes the postings of records that are about to change. Planned each time: a plan made for empty tables is of no use later. */
 export async function dropPostings(
-  { cache, shape }: IndexParts,
+  { shape }: IndexParts,
   connection: Queryable,
   namespaceId: number,
   ids: readonly string[],
 ): Promise<void> {
-  const { text, name } = cache.get('drop postings', () => dropPostingsText(shape));
-  await connection.query(text, [namespaceId, ids], name);
+  await connection.query(dropPostingsText(shape), [namespaceId, ids]);
 }
 
 /** Adds those of records that were written. @param postings places in `ids` (from 1), indices and values */
 export async function addPostings(
-  { cache, shape }: IndexParts,
+  { shape }: IndexParts,
   connection: Queryable,
   namespaceId: number,
   ids: readonly string[],
   postings: readonly unknown[],
 ): Promise<void> {
-  const { text, name } = cache.get('add postings', () => addPostingsText(shape));
-  await connection.query(text, [namespaceId, ids, ...postings], name);
+  await connection.query(addPostingsText(shape), [namespaceId, ids, ...postings]);
 }
