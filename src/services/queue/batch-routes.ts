@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { HttpError, toHttpError } from '../../http/errors.js';
 import type { RawRoute } from '../../http/route.js';
-import { addressedMessages, type PublishRequest } from './addressed-messages.js';
-import { accept } from './publish-routes.js';
+import { type AddressedMessages, addressedMessages, type PublishRequest } from './addressed-messages.js';
+import { acceptAll } from './publish-routes.js';
 import type { QueueDeps } from './queue-deps.js';
 import { batchReply } from './reply-schemas.js';
 
 /** Entries that are worked on at once: enough for the store to take many with one statement. */
 const AT_ONCE = 200;
 const MAX_ENTRIES = 10_000;
+/** After this, in ms, no further entries are begun: the reply that says which were sent must be in time. */
+const MAX_MS = 6_000;
 
 const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
@@ -39,19 +41,68 @@ function requestOf(entry: BatchEntry, callerIp: string | null): PublishRequest {
 
 type Outcome = { readonly reply: unknown } | { readonly error: HttpError };
 
-async function publishEntry(entry: unknown, callerIp: string | null, deps: QueueDeps): Promise<Outcome> {
+/** What an entry asks for, or why it cannot be had. */
+type Addressed = AddressedMessages | { readonly error: HttpError };
+
+async function addressEntry(entry: unknown, callerIp: string | null, deps: QueueDeps): Promise<Addressed> {
   try {
     const parsed = entrySchema.safeParse(entry);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
       throw new HttpError('invalid_request', `${issue?.path.join('.') || 'entry'}: ${issue?.message}`);
     }
-    const addressed = await addressedMessages(requestOf(parsed.data, callerIp), deps);
-    return { reply: (await accept(addressed, deps)).reply };
+    return await addressedMessages(requestOf(parsed.data, callerIp), deps);
   } catch (error) {
     return { error: toHttpError(error) };
   }
 }
+
+/** Entries of one queue are stored together, in their order; each of the others is a publish of its own. */
+function groupsOf(entries: readonly Addressed[]): number[][] {
+  const queues = new Map<string, number[]>();
+  const groups: number[][] = [];
+  entries.forEach((entry, i) => {
+    const queue = 'messages' in entry ? entry.messages[0]?.queueName : undefined;
+    const group = queue == null ? undefined : queues.get(queue);
+    if (group !== undefined) {
+      group.push(i);
+      return;
+    }
+    const fresh = [i];
+    groups.push(fresh);
+    if (queue != null) queues.set(queue, fresh);
+  });
+  return groups;
+}
+
+async function publishEntries(
+  entries: readonly unknown[],
+  callerIp: string | null,
+  deps: QueueDeps,
+): Promise<Outcome[]> {
+  const addressed = await Promise.all(entries.map((entry) => addressEntry(entry, callerIp, deps)));
+  const outcomes: Outcome[] = addressed.map((entry) => ('error' in entry ? entry : { reply: [] }));
+  const publishGroup = async (places: readonly number[]) => {
+    const wanted = places.flatMap((i) => {
+      const entry = addressed[i];
+      return entry === undefined || 'error' in entry ? [] : [entry];
+    });
+    if (wanted.length === 0) return;
+    const answers: Outcome[] = await acceptAll(wanted, deps).catch((error: unknown) =>
+      wanted.map(() => ({ error: toHttpError(error) })),
+    );
+    places.forEach((place, i) => {
+      outcomes[place] = answers[i] as Outcome;
+    });
+  };
+  await Promise.all(groupsOf(addressed).map(publishGroup));
+  return outcomes;
+}
+
+/** The answer to entries for which there was no time: they were not sent. */
+const tooLate = (): Outcome => ({
+  error: new HttpError('backend_unavailable', 'Not sent: the batch took too long. Send the entry again.'),
+});
 
 export const batchRoute: RawRoute<QueueDeps> = {
   kind: 'raw',
@@ -67,12 +118,11 @@ export const batchRoute: RawRoute<QueueDeps> = {
     const entries = entriesOf(body);
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
     const outcomes: Outcome[] = [];
-    const ordered = entries.some((entry) => (entry as { queue?: unknown } | null)?.queue);
-    // entries of one queue must be stored in their order
-    const step = ordered ? 1 : AT_ONCE;
-    for (let i = 0; i < entries.length && !signal.aborted; i += step) {
-      const some = entries.slice(i, i + step);
-      outcomes.push(...(await Promise.all(some.map((entry) => publishEntry(entry, callerIp, deps)))));
+    const started = performance.now();
+    for (let i = 0; i < entries.length && !signal.aborted; i += AT_ONCE) {
+      const some = entries.slice(i, i + AT_ONCE);
+      const inTime = performance.now() - started < MAX_MS;
+      outcomes.push(...(inTime ? await publishEntries(some, callerIp, deps) : some.map(tooLate)));
     }
     const failed = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []));
     // nothing at all was taken, and not for a reason that lies in the entries

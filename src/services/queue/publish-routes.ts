@@ -31,23 +31,29 @@ interface PublishedMessage {
   readonly deduplicated?: true;
 }
 
-/** Accepts what was addressed. @throws HttpError 429, 503 */
-export async function accept(addressed: AddressedMessages, deps: QueueDeps): Promise<PublishAnswer> {
-  const { messages, isGroup } = addressed;
-  await deps.usage.take(messages.length);
-  const stored = await acceptMessages(messages, deps.accept);
-  const entries = messages.map(({ id, url }, i) => {
+/** Accepts what several publishes addressed, all or none, in their order. @throws HttpError 429, 503 */
+export async function acceptAll(
+  publishes: readonly AddressedMessages[],
+  deps: QueueDeps,
+): Promise<PublishAnswer[]> {
+  const all = publishes.flatMap(({ messages }) => messages);
+  await deps.usage.take(all.length);
+  const stored = await acceptMessages(all, deps.accept);
+  const published = all.map(({ id, url }, i): PublishedMessage => {
     const { messageId, deduplicated } = stored[i] ?? { messageId: id, deduplicated: false };
     return { messageId, url, ...(deduplicated ? { deduplicated: true as const } : {}) };
   });
-  const repeated = entries.length > 0 && entries.every(({ deduplicated }) => deduplicated === true);
-  return { status: repeated ? 202 : 200, reply: isGroup ? entries : (entries[0] as PublishedMessage) };
+  return publishes.map(({ messages, isGroup }) => {
+    const entries = published.splice(0, messages.length);
+    const repeated = entries.length > 0 && entries.every(({ deduplicated }) => deduplicated === true);
+    return { status: repeated ? 202 : 200, reply: isGroup ? entries : (entries[0] as PublishedMessage) };
+  });
 }
 
 async function publish(request: PublishRequest, deps: QueueDeps): Promise<RawReply> {
   const addressed = await addressedMessages(request, deps);
-  const { status, reply } = await accept(addressed, deps);
-  return { status, body: JSON.stringify(reply) };
+  const [answer] = await acceptAll([addressed], deps);
+  return { status: answer?.status ?? 200, body: JSON.stringify(answer?.reply) };
 }
 
 const publishRoute: RawRoute<QueueDeps> = {
