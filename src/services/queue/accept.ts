@@ -3,10 +3,17 @@ import type { Abandoned } from './abandoned.js';
 import { unavailable } from './errors.js';
 import { type IntakeTools, type Stored, takeIn } from './intake.js';
 import type { NewMessage } from './message.js';
+import type { DueToken } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
 
 /** Longest wait for RabbitMQ's confirm, in ms: with the statements around it the sender has an answer within 2 s. */
 const CONFIRM_MS = 1_300;
+
+/**
+ * From this delay on, in ms, a token is published while its message is being stored. It comes when nobody waits for an
+ * answer any more (a request has 10 s), so of a message that was accepted it finds the row; without one it is harmless.
+ */
+const EARLY_TOKEN_MS = 15_000;
 
 export interface AcceptTools extends IntakeTools {
   readonly publisher: TokenPublisher;
@@ -29,12 +36,19 @@ export async function acceptMessages(
   const reason = publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
   const ids = messages.map(({ id }) => id);
-  const { stored, tokens } = await takeIn(messages, tools).catch((error: unknown) => {
+  let early: Promise<void> | undefined;
+  const onStoring = (token: DueToken) => {
+    if (token.delayMs < EARLY_TOKEN_MS || early !== undefined) return;
+    early = publisher.publish(token, token.delayMs, CONFIRM_MS);
+    // it is awaited only when the message was stored
+    early.catch(() => undefined);
+  };
+  const { stored, tokens } = await takeIn(messages, tools, onStoring).catch((error: unknown) => {
     abandoned.add(ids);
     throw unavailable(error);
   });
   try {
-    await Promise.all(tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS)));
+    await (early ?? Promise.all(tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS))));
   } catch (cause) {
     if (!(await areBeingDelivered(ids, tools)))
       throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });

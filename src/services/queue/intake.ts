@@ -25,15 +25,21 @@ export interface IntakeTools {
   readonly deduplicationMs: number;
 }
 
-/** Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others under their locks. */
-export async function takeIn(messages: readonly NewMessage[], tools: IntakeTools): Promise<Intake> {
+/**
+ * Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others under
+ * their locks.
+ * @param onStoring told the token of one of the former when its statement is sent: all of a statement in one tick
+ */
+export async function takeIn(
+  messages: readonly NewMessage[],
+  tools: IntakeTools,
+  onStoring: (token: DueToken) => void,
+): Promise<Intake> {
   const [only] = messages;
   if (messages.length === 1 && only !== undefined && isPlain(only)) {
-    await tools.store.insert(only);
-    return {
-      stored: [{ messageId: only.id, deduplicated: false }],
-      tokens: [{ id: only.id, attempt: 0, delayMs: only.delayMs }],
-    };
+    const token = { id: only.id, attempt: 0, delayMs: only.delayMs };
+    await tools.store.insert(only, () => onStoring(token));
+    return { stored: [{ messageId: only.id, deduplicated: false }], tokens: [token] };
   }
   return tools.database.transaction((connection) => takeInWith(connection, messages, tools));
 }

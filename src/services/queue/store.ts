@@ -38,11 +38,16 @@ export interface StoreOptions {
   readonly maxMessageSize: number;
 }
 
+interface Insert {
+  readonly message: NewMessage;
+  readonly onStoring: () => void;
+}
+
 /** The memory of the queue: messages, who works on them, what became of them. */
 export class MessageStore {
   private readonly sql: ReturnType<typeof queueStatements>;
   private readonly database: Database;
-  private readonly inserts: Batcher<NewMessage, undefined>;
+  private readonly inserts: Batcher<Insert, undefined>;
   private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
   private readonly conclusions: Batcher<Conclusion, boolean>;
 
@@ -57,11 +62,13 @@ export class MessageStore {
     };
     this.inserts = new Batcher({
       ...byBytes,
-      run: async (messages) => {
+      run: async (inserts) => {
+        for (const { onStoring } of inserts) onStoring();
+        const messages = inserts.map(({ message }) => message);
         await this.insertWith(this.database, messages);
-        return messages.map(() => undefined);
+        return inserts.map(() => undefined);
       },
-      weigh: ({ body }) => body.length,
+      weigh: ({ message }) => message.body.length,
     });
     this.claims = new Batcher({
       run: (tokens) => this.claimAll(tokens),
@@ -76,9 +83,12 @@ export class MessageStore {
     });
   }
 
-  /** Stores a message that needs no lock: no key, no turn to wait for. */
-  async insert(message: NewMessage): Promise<void> {
-    await this.inserts.add(message);
+  /**
+   * Stores a message that needs no lock: no key, no turn to wait for.
+   * @param onStoring called when the statement is sent, and again should it be repeated
+   */
+  async insert(message: NewMessage, onStoring: () => void): Promise<void> {
+    await this.inserts.add({ message, onStoring });
   }
 
   /** Stores messages on a connection of the caller's, who has the locks that they need. */
