@@ -3,7 +3,6 @@ import Connection from 'kafkajs/src/network/connection.js';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import createSocketFactory from 'kafkajs/src/network/socketFactory.js';
 import protocolErrors from 'kafkajs/src/protocol/error.js';
-import crc32C from 'kafkajs/src/protocol/recordBatch/crc32C/index.js';
 import apiKeys from 'kafkajs/src/protocol/requests/apiKeys.js';
 import protocol from 'kafkajs/src/protocol/requests/index.js';
 
@@ -73,11 +72,6 @@ export function apiKeyOf(api: Api | 'SaslAuthenticate'): number {
 /** Kafka's name of an error code, such as `NOT_LEADER_FOR_PARTITION`. */
 export function errorType(code: number): string {
   return protocolErrors.createErrorFromCode(code).type;
-}
-
-/** Checksum of record batches (CRC-32C). */
-export function crc32c(bytes: Buffer): number {
-  return crc32C(bytes);
 }
 
 /**

@@ -86,8 +86,3 @@ declare module 'kafkajs/src/protocol/error.js' {
   const errors: { createErrorFromCode(code: number): Error & { type: string; code: number } };
   export = errors;
 }
-
-declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
-  function crc32C(bytes: Buffer): number;
-  export = crc32C;
-}

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
-import { crc32c } from './kafkajs-internals.js';
+import { crc32c } from './crc32c.js';
 
 // Kafka's record batch (magic 2) is written here and not by kafkajs: its encoder makes several objects and buffers a
 // record, and takes headers as an object, which loses their order.

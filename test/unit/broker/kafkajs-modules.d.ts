@@ -12,3 +12,8 @@ declare module 'kafkajs/src/protocol/recordBatch/v0/decoder.js' {
   function decode(decoder: unknown): Promise<Decoded>;
   export = decode;
 }
+
+declare module 'kafkajs/src/protocol/recordBatch/crc32C/index.js' {
+  function crc32C(bytes: Buffer): number;
+  export = crc32C;
+}
