@@ -3,13 +3,13 @@ import express, { type Express } from 'express';
 import { answerPreflight } from './cors.js';
 import { HttpError, routingError } from './errors.js';
 import { Exchange } from './exchange.js';
+import { frontLayer } from './front.js';
 import { acceptHeadBlock } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { mountInstance } from './mount.js';
 import type { Operations } from './operations.js';
 import { sendPlainError } from './plain-error.js';
-import { rawFront } from './raw-front.js';
 
 /** An Express app and the message classes that its server must use. */
 export interface App {
@@ -51,7 +51,7 @@ export function buildApp(
   acceptHeadBlock(AppResponse.prototype);
 
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
-  const front = rawFront(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
+  const front = frontLayer(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
   app.use((request, response, next) => {
     if (!front(request, response)) next();
   });

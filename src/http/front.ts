@@ -3,26 +3,27 @@ import { HttpError } from './errors.js';
 import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { admission, dispatcher, type MountedRequest, type RoutePlace, routePlaces } from './mount.js';
+import { plainPaths } from './plain-paths.js';
 
 /** Answers whether it took the request. */
 type Serve = (request: IncomingMessage, response: ServerResponse, target: string) => boolean;
 
 /**
- * The app's first layer: serves instances whose routes are all raw, with fixed paths, and of the others the raw routes
- * that have everything below their path to themselves. There is nothing that Express' routers would match or parse for
- * them, and passing through two of them costs as much again as this layer's own pass through Express (measured at 64
- * connections: 0.9 of bare node:http with it, 1.0 outside Express altogether). Exchange, credentials, limits and replies
- * are the same code.
+ * The app's first layer: serves what needs nothing of Express' routers. These are instances whose routes are all raw,
+ * with fixed paths, and of the others the requests whose path is plain and the raw routes that have everything below
+ * their path to themselves. Passing through two routers costs as much again as this layer's own pass through Express
+ * (measured at 64 connections, GET of a key: 0.9 of bare node:http with it, 1.0 outside Express altogether). Exchange,
+ * credentials, limits and replies are the same code.
  * @param mounts longest path first
  * @returns whether the request was taken
  */
-export function rawFront(
+export function frontLayer(
   core: HttpCore,
   mounts: readonly { readonly path: string; readonly instance: ServiceInstance }[],
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   const places = mounts.map(({ path, instance }) => ({
     prefix: path === '/' ? '' : path,
-    serve: isRaw(instance) ? serveRaw(core, instance) : serveOwnPrefixes(core, instance),
+    serve: isRaw(instance) ? serveRaw(core, instance) : serveMixed(core, instance),
   }));
   return (request, response) => {
     const url = request.url ?? '';
@@ -68,6 +69,32 @@ function serveRaw(core: HttpCore, instance: ServiceInstance): Serve {
   };
 }
 
+/** Of an instance with other routes too: what is taken here is what Express' routers would find for it. */
+function serveMixed(core: HttpCore, instance: ServiceInstance): Serve {
+  const plain = servePlain(core, instance);
+  const ownPrefixes = serveOwnPrefixes(core, instance);
+  return (request, response, target) =>
+    plain(request, response, target) || ownPrefixes(request, response, target);
+}
+
+function servePlain(core: HttpCore, instance: ServiceInstance): Serve {
+  const admit = admission(core, instance);
+  const exact = routePlaces(instance).filter(({ prefix }) => !prefix);
+  const find = plainPaths(
+    exact.map(({ path, routes }) => ({ path, dispatch: dispatcher(routes, instance) })),
+  );
+  return (request, response, target) => {
+    const found = find(withoutQuery(target));
+    if (found === undefined) return false;
+    request.url = target;
+    if (admit(request, response) === undefined) return true;
+    const mounted = request as MountedRequest;
+    mounted.params = found.params;
+    found.place.dispatch(mounted);
+    return true;
+  };
+}
+
 /** Of an instance with routes of both kinds: the raw ones whose prefix no other route's path shares. */
 function serveOwnPrefixes(core: HttpCore, instance: ServiceInstance): Serve {
   const places = routePlaces(instance);
@@ -102,9 +129,13 @@ function slashed(rest: string): string {
 
 /** Without the query and, as Express does, without one slash at the end. */
 function pathOf(url: string): string {
-  const query = url.indexOf('?');
-  const path = query < 0 ? url : url.slice(0, query);
+  const path = withoutQuery(url);
   return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+function withoutQuery(url: string): string {
+  const query = url.indexOf('?');
+  return query < 0 ? url : url.slice(0, query);
 }
 
 function isBelow(path: string, prefix: string): boolean {
