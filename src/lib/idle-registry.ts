@@ -46,8 +46,9 @@ export class IdleRegistry<Value> {
     return this.entries.has(key);
   }
 
-  isMade(key: string): boolean {
-    return this.entries.get(key)?.ready !== undefined;
+  /** The value of `key` as it is, not held; `undefined` where none is made. */
+  made(key: string): Value | undefined {
+    return this.entries.get(key)?.ready;
   }
 
   /** Resolves when a value of `key` that is being closed is gone. */

@@ -159,7 +159,7 @@ export class AssignedLogs {
 
 /** They come next again: read anew, because nothing says when. */
 export function putBack(parts: readonly Pick<TakenPart, 'from' | 'begin'>[]): void {
-  for (const { from, begin } of parts) from.moveTo(begin);
+  for (const { from, begin } of parts) if (begin < from.nextOffset) from.moveTo(begin);
 }
 
 function positionOf(of: AssignedPartition): OwnPosition {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
@@ -10,6 +11,8 @@ import { pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
+/** So many deliveries can be taken back, the latest: a client tells soon that it has not read one. */
+const RECENT = 16;
 /** Pause before a commit that met a rebalance is tried again, in ms. */
 const REBALANCE_PAUSE_MS = 100;
 const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
@@ -22,6 +25,8 @@ export interface Consumed {
   /** Whether the instance has its partitions: an empty reply while joining does not mean an empty topic. */
   readonly isJoined: boolean;
   settle(arrived: boolean): void;
+  /** By which what was settled can be taken back; `undefined` where there is nothing. */
+  readonly delivery?: string | undefined;
 }
 
 export interface ConsumerInstanceOptions {
@@ -39,6 +44,7 @@ export class ConsumerInstance {
   private member: GroupMember;
   private readonly turns = new Turns();
   private readonly closing = new AbortController();
+  private readonly recent = new Map<string, () => void>();
 
   constructor(private readonly options: ConsumerInstanceOptions) {
     // every waiting request listens to it
@@ -99,6 +105,12 @@ export class ConsumerInstance {
     }
   }
 
+  /** The client has not read what was settled as arrived: it is delivered again. */
+  takeBack(delivery: string): void {
+    this.recent.get(delivery)?.();
+    this.recent.delete(delivery);
+  }
+
   /** Wakes whoever waits, commits, leaves the group. */
   async close(): Promise<void> {
     this.closing.abort();
@@ -139,7 +151,7 @@ export class ConsumerInstance {
       await untilAborted(replaced, until);
       while (!until.aborted) {
         const delivery = this.member.take(this.options.limits);
-        if (delivery !== undefined) return delivered(delivery, endTurn);
+        if (delivery !== undefined) return this.delivered(delivery, endTurn);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);
       }
@@ -149,6 +161,23 @@ export class ConsumerInstance {
       endTurn();
       throw error;
     }
+  }
+
+  private delivered(
+    { messages, count, arrived, putBack, takeBack }: Delivery,
+    endTurn: () => void,
+  ): Consumed {
+    const delivery = randomUUID();
+    const settle = (isThere: boolean) => {
+      if (isThere) {
+        arrived();
+        this.recent.set(delivery, takeBack);
+        const [oldest] = this.recent.keys();
+        if (this.recent.size > RECENT) this.recent.delete(oldest as string);
+      } else putBack();
+      endTurn();
+    };
+    return { messages, count, isJoined: true, settle, delivery };
   }
 
   private nothing(settle: () => void): Consumed {
@@ -165,19 +194,6 @@ export class ConsumerInstance {
     this.topics = topics;
     this.member = this.options.createMember(topics);
   }
-}
-
-function delivered(delivery: Delivery, endTurn: () => void): Consumed {
-  return {
-    messages: delivery.messages,
-    count: delivery.count,
-    isJoined: true,
-    settle: (arrived) => {
-      if (arrived) delivery.arrived();
-      else delivery.putBack();
-      endTurn();
-    },
-  };
 }
 
 function sorted(topics: readonly string[]): string[] {

@@ -6,7 +6,7 @@ import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
-import type { InstanceName, InstanceState, Wait } from './instance-state.js';
+import { type InstanceName, type InstanceState, instanceKey, type Wait } from './instance-state.js';
 import type { LogReader } from './log-reader.js';
 import type { ReplyLimits } from './messages-json.js';
 import type { ConsumerHeaders } from './schemas.js';
@@ -58,7 +58,7 @@ export class ConsumerInstances {
     beforeMaking: () => Promise<unknown>,
   ): Promise<Consumed> {
     await this.options.cluster.existing(topics);
-    const hold = await this.registry.hold(keyOf(name), () =>
+    const hold = await this.registry.hold(instanceKey(name), () =>
       this.create(name, topics, headers, beforeMaking),
     );
     try {
@@ -84,7 +84,7 @@ export class ConsumerInstances {
     positions: readonly TopicPartitionOffset[],
     deadline: AbortSignal,
   ): Promise<void> {
-    const hold = await this.registry.hold(keyOf(name), () => Promise.reject(this.unknown(name)));
+    const hold = await this.registry.hold(instanceKey(name), () => Promise.reject(this.unknown(name)));
     try {
       await hold.value.commit(positions, deadline);
     } finally {
@@ -94,13 +94,18 @@ export class ConsumerInstances {
 
   /** @throws HttpError 404 when there is no such instance */
   async remove(name: InstanceName): Promise<void> {
-    if (!(await this.registry.close(keyOf(name)))) throw this.unknown(name);
+    if (!(await this.registry.close(instanceKey(name)))) throw this.unknown(name);
+  }
+
+  /** @param delivery settled as arrived, and not read by the client */
+  takeBack(name: InstanceName, delivery: string): void {
+    this.registry.made(instanceKey(name))?.takeBack(delivery);
   }
 
   /** Closes it for another gateway, if it is here; one that is only being made is not waited for. */
-  async yield({ group, instance }: InstanceName): Promise<void> {
-    const key = keyOf({ group, instance });
-    if (this.registry.isMade(key)) await this.registry.close(key);
+  async yield(name: InstanceName): Promise<void> {
+    const key = instanceKey(name);
+    if (this.registry.made(key) !== undefined) await this.registry.close(key);
     else await this.registry.closed(key);
   }
 
@@ -128,7 +133,7 @@ export class ConsumerInstances {
   release(isOwn: (name: InstanceName) => boolean): void {
     for (const { group, name: instance } of this.registry.values()) {
       const name = { group, instance };
-      if (!isOwn(name)) void this.registry.close(keyOf(name));
+      if (!isOwn(name)) void this.registry.close(instanceKey(name));
     }
   }
 
@@ -210,8 +215,4 @@ export class ConsumerInstances {
     const idle = `it was never used, was deleted, or nobody consumed for ${this.options.idleTimeoutMs} ms`;
     return new HttpError('not_found', `There is no instance ${instance} in group ${group}: ${idle}.`);
   }
-}
-
-function keyOf({ group, instance }: InstanceName): string {
-  return JSON.stringify([group, instance]);
 }

@@ -3,6 +3,7 @@ import { deadlineOf } from '../../lib/deadline.js';
 import type { Access } from './access.js';
 import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './deps.js';
 import type { InstanceName } from './instance-state.js';
+import type { RoutedInstances } from './routed-instances.js';
 import * as schemas from './schemas.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
@@ -108,10 +109,26 @@ async function consume(
     deadline.release();
     gone.release();
   });
-  context.onOver(consumed.settle);
+  context.onOver(consumed.settle, () => {
+    if (consumed.delivery !== undefined) void takeBack(name, consumed.delivery, context, consumers);
+  });
   return new Reply(200, new JsonText(consumed.messages), {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
   });
+}
+
+/** The reply went out, and the client broke the connection without having read it. */
+async function takeBack(
+  name: InstanceName,
+  delivery: string,
+  { log }: RouteContext,
+  consumers: RoutedInstances,
+): Promise<void> {
+  try {
+    await consumers.takeBack(name, delivery, new AbortController().signal);
+  } catch (err) {
+    log.warn({ err }, 'records that a client did not read cannot be taken back');
+  }
 }
 
 function nameIn(access: Access, { group, instance }: InstanceName): InstanceName {

@@ -16,13 +16,15 @@ const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
 
-/** Records handed out together; exactly one of the two is called. */
+/** Records handed out together; exactly one of `arrived` and `putBack` is called. */
 export interface Delivery {
   /** As JSON. */
   readonly messages: Buffer;
   readonly count: number;
   arrived(): void;
   putBack(): void;
+  /** After `arrived`, when the client turns out not to have read them: they come again, and what follows them. */
+  takeBack(): void;
 }
 
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
@@ -84,7 +86,13 @@ export class GroupMember {
     const taken = this.logs.take(limits);
     if (taken === undefined) return undefined;
     const { json: messages, count, parts } = taken;
-    return { messages, count, arrived: () => this.arrived(parts), putBack: () => putBack(parts) };
+    return {
+      messages,
+      count,
+      arrived: () => this.arrived(parts),
+      putBack: () => putBack(parts),
+      takeBack: () => this.takeBack(parts),
+    };
   }
 
   /** Resolves when there may be records to take, at a join, at death, or at `signal`. @throws HttpError where nothing can be read */
@@ -168,10 +176,19 @@ export class GroupMember {
 
   private arrived(parts: readonly TakenPart[]): void {
     for (const { from, end } of parts) {
-      // it is somebody else's by now, and read again from the committed offset
-      if (from.isLost) continue;
+      // it is somebody else's by now, and read again from the committed offset; or it was taken back meanwhile
+      if (from.isLost || from.nextOffset < end) continue;
       this.commits.delivered({ topic: from.topic, partition: from.partition, offset: end });
     }
+  }
+
+  private takeBack(parts: readonly TakenPart[]): void {
+    putBack(parts);
+    for (const { from, begin: offset } of parts) {
+      const { topic, partition, nextOffset } = from;
+      if (!from.isLost && nextOffset === offset) this.commits.delivered({ topic, partition, offset });
+    }
+    this.changes.tell();
   }
 
   private async commitInHaste(): Promise<void> {

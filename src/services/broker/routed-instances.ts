@@ -3,7 +3,7 @@ import { deadlineOf } from '../../lib/deadline.js';
 import type { Consumed } from './consumer-instance.js';
 import type { ConsumerInstances } from './consumer-instances.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
-import type { InstanceName, InstanceState, Wait } from './instance-state.js';
+import { groupsOf, type InstanceName, type InstanceState, type Wait } from './instance-state.js';
 import { NO_MESSAGES } from './messages-json.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peers/peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peers/peer-protocol.js';
@@ -90,6 +90,17 @@ export class RoutedInstances {
     );
   }
 
+  /** As `ConsumerInstances.takeBack`. */
+  takeBack(name: InstanceName, delivery: string, signal: AbortSignal, after?: Hop): Promise<void> {
+    const request = { operation: 'takeBack', name, delivery } as const;
+    return this.atOwner(
+      name,
+      after,
+      async () => this.options.local.takeBack(name, delivery),
+      async (peer, hop) => void (await this.ask(peer, hop, request, signal)),
+    );
+  }
+
   /** Gives an instance up to the gateway that asks, with all that was delivered committed; in the rounds that are left, elsewhere too. */
   async yield(name: InstanceName, signal: AbortSignal, after?: Hop): Promise<void> {
     await Promise.all([this.options.local.yield(name), this.yieldElsewhere(name, signal, after)]);
@@ -97,18 +108,7 @@ export class RoutedInstances {
 
   /** Of every gateway that answers. @param nameOf what the user calls a group; `undefined` where it is not the user's */
   async list(nameOf: (group: string) => string | undefined, signal: AbortSignal): Promise<GroupAssignments> {
-    const groups = new Map<string, GroupAssignments[number]['instances']>();
-    for (const { group: kafkaGroup, name, topics } of await this.states(signal)) {
-      const group = nameOf(kafkaGroup);
-      if (group === undefined) continue;
-      const instances = groups.get(group) ?? [];
-      groups.set(group, instances);
-      // one that is just moving from one gateway to another may be at both
-      const before = instances.findIndex((other) => other.name === name);
-      if (before < 0) instances.push({ name, topics: [...topics] });
-      else if (instances[before]?.topics.length === 0) instances[before] = { name, topics: [...topics] };
-    }
-    return [...groups].map(([name, instances]) => ({ name, instances }));
+    return groupsOf(await this.states(signal), nameOf);
   }
 
   /** Instances here and, in the rounds that are left, elsewhere. */

@@ -5,6 +5,7 @@ import type { Consumed } from '../consumer-instance.js';
 import {
   ARRIVED,
   COUNT_HEADER,
+  DELIVERY_HEADER,
   errorOf,
   ID_HEADER,
   JOINED_HEADER,
@@ -81,6 +82,7 @@ export class PeerClient {
           messages,
           count: Number(reply.headers[COUNT_HEADER]),
           isJoined: reply.headers[JOINED_HEADER] === '1',
+          delivery: reply.headers[DELIVERY_HEADER] as string | undefined,
           settle: (arrived) => {
             if (arrived) call.end(ARRIVED);
             else call.destroy();

@@ -185,6 +185,11 @@ export class PeerNetwork {
         if (request.operation !== 'yield') throw new HttpError('invalid_request');
         await of(message).yield(request.name, end, message.hop);
       },
+      takeBack: async (message: PeerMessage, end: AbortSignal) => {
+        const { request } = message;
+        if (request.operation !== 'takeBack') throw new HttpError('invalid_request');
+        await of(message).takeBack(request.name, request.delivery, end, message.hop);
+      },
       list: async (message: PeerMessage, end: AbortSignal) => of(message).states(end, message.hop),
     };
   }

@@ -21,6 +21,7 @@ export type PeerRequest =
     }
   | { readonly operation: 'remove'; readonly name: InstanceName }
   | { readonly operation: 'yield'; readonly name: InstanceName }
+  | { readonly operation: 'takeBack'; readonly name: InstanceName; readonly delivery: string }
   | { readonly operation: 'list' };
 
 /** How far a request has come: it goes to another machine first, then to one of that machine's workers, never back. */
@@ -47,6 +48,8 @@ export const ID_HEADER = 'portico-id';
 /** Of a consume's reply: whether the instance has joined its group, and how many records there are. */
 export const JOINED_HEADER = 'portico-joined';
 export const COUNT_HEADER = 'portico-count';
+/** Of a consume's reply with records: by which they can be taken back. */
+export const DELIVERY_HEADER = 'portico-delivery';
 /** How the asker ends the body of a consume when its client has the records; else it breaks the connection. */
 export const ARRIVED = '+';
 

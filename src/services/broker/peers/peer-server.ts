@@ -10,6 +10,7 @@ import { LineBody } from './line-body.js';
 import {
   ARRIVED,
   COUNT_HEADER,
+  DELIVERY_HEADER,
   errorBody,
   ID_HEADER,
   JOINED_HEADER,
@@ -29,6 +30,7 @@ export interface PeerService {
   commit(message: PeerMessage, end: AbortSignal): Promise<void>;
   remove(message: PeerMessage, end: AbortSignal): Promise<void>;
   yield(message: PeerMessage, end: AbortSignal): Promise<void>;
+  takeBack(message: PeerMessage, end: AbortSignal): Promise<void>;
   list(message: PeerMessage, end: AbortSignal): Promise<ListReply>;
 }
 
@@ -123,6 +125,7 @@ export class PeerServer {
     if (operation === 'list') return JSON.stringify(await this.service.list(message, end));
     if (operation === 'commit') await this.service.commit(message, end);
     else if (operation === 'yield') await this.service.yield(message, end);
+    else if (operation === 'takeBack') await this.service.takeBack(message, end);
     else await this.service.remove(message, end);
     return 'null';
   }
@@ -139,6 +142,7 @@ export class PeerServer {
       send(response, consumed.messages, {
         [JOINED_HEADER]: consumed.isJoined ? '1' : '0',
         [COUNT_HEADER]: String(consumed.count),
+        ...(consumed.delivery === undefined ? {} : { [DELIVERY_HEADER]: consumed.delivery }),
       });
       consumed.settle((await body.rest(word.signal)) === ARRIVED);
     } catch (error) {

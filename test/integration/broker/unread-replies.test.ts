@@ -1,0 +1,93 @@
+import { eventually } from '../../support/eventually.js';
+import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
+import { PeerGateways } from '../../support/peers.js';
+import { RawClient } from '../../support/raw-client.js';
+import type { SpawnedGateway } from '../../support/spawned-gateway.js';
+import { TOKENS } from '../../support/tokens.js';
+
+/** Together well below what a system takes of a reply before its client has read it. */
+const RECORDS = 40;
+const RECORD_BYTES = 20_000;
+const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '10' };
+const AUTHORIZATION = `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`;
+
+let kafka: KafkaNamespace;
+let gateways: PeerGateways;
+let running: SpawnedGateway[];
+
+beforeAll(async () => {
+  kafka = await kafkaNamespace();
+  gateways = await PeerGateways.of(2);
+  running = await Promise.all([gateways.start(0), gateways.start(1)]);
+  await eventually(() => {
+    for (const { lines } of running) expect(lines.join('\n')).toContain('peer found');
+  });
+}, 40_000);
+
+afterAll(async () => {
+  await gateways.stop();
+  await kafka.dispose();
+}, 40_000);
+
+/** Where the instance is, and where it is not. */
+function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
+  const isOwner = ({ lines }: SpawnedGateway) =>
+    lines.some((line) => line.includes('consumer instance created') && line.includes(group));
+  const [first, second] = running as [SpawnedGateway, SpawnedGateway];
+  return isOwner(first) ? [first, second] : [second, first];
+}
+
+test.each([
+  ['the gateway that has the instance', 0],
+  ['another gateway', 1],
+])(
+  'a client of %s that leaves while it reads a reply has taken nothing with it',
+  async (_name, place) => {
+    const topic = await kafka.topic(`unread${place}`);
+    const group = kafka.name(`unread${place}`);
+    const path = `/consume/${group}/i/${topic}`;
+    const [any] = running as [SpawnedGateway];
+    await brokerClient(any.url)(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+    const { url } = placesOf(group)[place] as SpawnedGateway;
+    const call = brokerClient(url);
+    const records = Array.from({ length: RECORDS }, (_, i) => ({
+      value: `${i} ${'x'.repeat(RECORD_BYTES)}`,
+    }));
+    expect((await call(`/produce/${topic}`, records)).status).toBe(200);
+
+    const client = await RawClient.open(Number(new URL(url).port));
+    client.write(
+      `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+    );
+    await client.until(/"offset":0,/);
+    client.socket.resetAndDestroy();
+
+    const seen = new Set<string>();
+    await eventually(async () => {
+      const { status, body } = await call(`${path}?timeout=100`);
+      expect(status).toBe(200);
+      for (const { value } of body) seen.add(value);
+      expect(seen.size).toBe(RECORDS);
+    }, 10_000);
+    // what the one who left had not read was committed meanwhile, and is not any more
+    await eventually(async () => expect(await kafka.committed(group, topic)).toEqual([RECORDS]));
+    expect((await call(`${path}?timeout=100`)).body).toEqual([]);
+  },
+  30_000,
+);
+
+test('a client that has read its reply and leaves in order is not sent it again', async () => {
+  const topic = await kafka.topic('read');
+  const path = `/consume/${kafka.name('read')}/i/${topic}`;
+  const [{ url }] = running as [SpawnedGateway];
+  const call = brokerClient(url);
+  await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+  await call(`/produce/${topic}`, { value: 'x' });
+  const client = await RawClient.open(Number(new URL(url).port));
+  client.write(
+    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+  );
+  await client.until(/"value":"x".*\]$/);
+  client.end();
+  expect((await call(`${path}?timeout=1000`)).body).toEqual([]);
+}, 30_000);
