@@ -75,6 +75,16 @@ const hnswIndexes = () =>
     return rows;
   });
 
+const graphsAre = (used: readonly boolean[]) =>
+  eventually(async () => expect((await hnswIndexes()).map(({ flag }) => flag)).toEqual(used), 30_000);
+
+/** The planner's statistics know the namespaces of now and will not learn of others by themselves. */
+const freezeStatistics = () =>
+  withPostgres(async (client) => {
+    await client.query(`alter table ${SCHEMA}.records_1 set (autovacuum_enabled = false)`);
+    await client.query(`analyze ${SCHEMA}.records_1`);
+  });
+
 beforeAll(async () => {
   await dropSchema(SCHEMA);
   const index = await start();
@@ -86,12 +96,9 @@ beforeAll(async () => {
     }));
     for (let i = 0; i < COUNT; i += 1_000)
       expect((await index(`/upsert/${name}`, spaces[name].slice(i, i + 1_000))).status).toBe(200);
+    await graphsAre(name === 'one' ? [true] : [true, true]);
+    if (name === 'one') await freezeStatistics();
   }
-  await eventually(
-    async () => expect((await hnswIndexes()).map(({ flag }) => flag)).toEqual([true, true]),
-    30_000,
-  );
-  await withPostgres((client) => client.query(`analyze ${SCHEMA}.records_1`));
 });
 
 afterAll(async () => {
@@ -122,10 +129,11 @@ async function recall(
   return hits.reduce((sum, hit) => sum + hit, 0) / hits.length;
 }
 
+/** Of the graph that was searched least. */
 const scans = () =>
   withPostgres(async (client) => {
     const { rows } = await client.query<{ n: string }>(
-      "select sum(idx_scan) as n from pg_stat_user_indexes where schemaname = $1 and indexrelname ~ '^hnsw_'",
+      "select min(idx_scan) as n from pg_stat_user_indexes where schemaname = $1 and indexrelname ~ '^hnsw_'",
       [SCHEMA],
     );
     return Number(rows[0]?.n);
@@ -142,10 +150,9 @@ test('each namespace is searched in a graph of its own, with high recall; ef and
   expect(fine).toBeGreaterThan(0.99);
   for (const ef of [0, 1_001, 1.5, '10'])
     expect((await index('/query/one', { vector: point(), ef })).status).toBe(400);
-  const before = await scans();
   await stopAll();
   // Postgres reports a connection's statistics when it ends
-  await eventually(async () => expect(await scans()).toBeGreaterThan(before));
+  await eventually(async () => expect(await scans()).toBeGreaterThan(0));
 });
 
 test('filters of any selectivity fill topK wherever enough records match, few matches exactly', async () => {

@@ -155,6 +155,8 @@ export class HnswBuilder {
       await connection.query('set max_parallel_maintenance_workers = 0');
       await connection.query(text);
     }
+    // by statistics that do not know the namespace yet it has one record, and the planner would not use its graph
+    await connection.query(`analyze ${records} (namespace_id)`);
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     log.info({ index: settings.name, name, seconds }, 'hnsw: built');
   }
