@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
-import { resendDeadLetters } from './dead-letter-resend.js';
+import { resendDeadLetters, resendInTime } from './dead-letter-resend.js';
 import type { DeadLetter, DeadLetterCursor } from './dead-letter-store.js';
 import { type Conditions, type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { idsOf, refuseEmptyId } from './message-routes.js';
@@ -150,15 +150,11 @@ const resend: RawRoute<QueueDeps> = {
     refuseEmptyId(request, query);
     const count = query.count('count', MAX_COUNT, MAX_COUNT);
     const byId = idsOf('dlqIds', query, request.body);
-    const ids = await resendDeadLetters(
-      chosen(request, query, 1),
-      byId?.length ?? count,
-      request.headers,
-      deps,
-    );
+    const most = byId?.length ?? count;
+    const { ids, isWhole } = await resendInTime(chosen(request, query, 1), most, request.headers, deps);
     const responses = ids.map((messageId) => ({ messageId }));
-    const cursor = byId === undefined && ids.length === count ? '0.0-0' : '';
-    return { status: 201, body: JSON.stringify({ cursor, responses }) };
+    const hasMore = !isWhole || (byId === undefined && ids.length === count);
+    return { status: 201, body: JSON.stringify({ cursor: hasMore ? '0.0-0' : '', responses }) };
   },
 };
 
@@ -175,7 +171,7 @@ const resendOne = {
   handle: async (request, _context, deps) => {
     const id = /^\/([^/?]*)/.exec(request.target)?.[1] ?? '';
     const conditions = { sql: 'd.id = $2', values: [id] };
-    const [messageId] = await resendDeadLetters(conditions, 1, request.headers, deps);
+    const [messageId] = (await resendDeadLetters(conditions, 1, request.headers, deps)).ids;
     if (messageId === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
     return { status: 201, body: JSON.stringify({ messageId }) };
   },

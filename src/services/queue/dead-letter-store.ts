@@ -35,6 +35,12 @@ export interface DeadLetterPage {
   readonly hasMore: boolean;
 }
 
+export interface TakenLetters {
+  readonly messages: readonly ClaimedMessage[];
+  /** Whether none was left because of its size. */
+  readonly isWhole: boolean;
+}
+
 const PLACE = `(extract(epoch from d.created_at) * 1000000)::bigint`;
 
 /** Where a page begins: behind this entry. */
@@ -97,15 +103,23 @@ export class DeadLetterStore {
     return (await this.database.query(statement, [limit, ...values])).rowCount;
   }
 
-  /** Takes entries out, to be sent again in the same transaction. @param conditions with parameters from $2 on */
-  async take(connection: Queryable, { sql, values }: Conditions, limit: number): Promise<ClaimedMessage[]> {
-    const statement = `with taken as (
-        delete from ${this.letters} where id in (
-          select d.id from ${this.from} where ${sql} order by d.created_at, d.id limit $1
-        ) returning message_id, created_at, id
+  /**
+   * Takes entries out, to be sent again in the same transaction: at most `limit`, earliest first, and no more than a page of
+   * bodies. @param conditions with parameters from $2 on
+   */
+  async take(connection: Queryable, { sql, values }: Conditions, limit: number): Promise<TakenLetters> {
+    const statement = `with chosen as (
+        select d.id, d.created_at, octet_length(m.body) as size from ${this.from}
+        where ${sql} order by d.created_at, d.id limit $1
+      ), sized as (
+        select id, sum(size) over (order by created_at, id) - size as bytes_before, (count(*) over ())::int as found from chosen
+      ), taken as (
+        delete from ${this.letters} d using sized where d.id = sized.id and bytes_before <= ${PAGE_BYTES}
+        returning d.message_id, d.created_at, d.id, sized.found
       )
-      select ${MESSAGE_COLUMNS} from taken d join ${this.messages} m on m.id = d.message_id order by d.created_at, d.id`;
-    return (await connection.query<MessageRow>(statement, [limit, ...values])).rows.map(messageOf);
+      select ${MESSAGE_COLUMNS}, d.found from taken d join ${this.messages} m on m.id = d.message_id order by d.created_at, d.id`;
+    const { rows } = await connection.query<MessageRow & { found: number }>(statement, [limit, ...values]);
+    return { messages: rows.map(messageOf), isWhole: (rows[0]?.found ?? 0) <= rows.length };
   }
 }
 

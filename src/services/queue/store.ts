@@ -6,6 +6,7 @@ import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.
 import type { AttemptResult } from './decide.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
 import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
+import { inPieces } from './pieces.js';
 import { queueStatements } from './statements.js';
 
 interface Standing {
@@ -23,6 +24,8 @@ const PARALLEL_BATCHES = 2;
 const MAX_BATCH = 200;
 /** No statement brings or takes more than about so many bytes of bodies. */
 const BATCH_BYTES = 16 * 1024 * 1024;
+/** The same for statements that write bodies as JSON; 16 MiB took longer than a statement may on two busy cores. */
+const WRITTEN_BYTES = 4 * 1024 * 1024;
 
 /** Postgres refused the statement for what is in it. */
 const isRefusal = (error: unknown) => classifyDatabaseError(error).kind === 'statement';
@@ -57,7 +60,7 @@ export class MessageStore {
     const byBytes = {
       size: MAX_BATCH,
       parallel: PARALLEL_BATCHES,
-      weight: BATCH_BYTES,
+      weight: WRITTEN_BYTES,
       tellApart: isRefusal,
     };
     this.inserts = new Batcher({
@@ -93,8 +96,10 @@ export class MessageStore {
 
   /** Stores messages on a connection of the caller's, who has the locks that they need. */
   async insertWith(connection: Queryable, messages: readonly NewMessage[]): Promise<void> {
-    const { records, bodies } = newMessageParameters(messages);
-    await this.run(connection, 'insert', [records, bodies, this.options.graceMs]);
+    for (const piece of inPieces(messages, ({ body }) => body.length, WRITTEN_BYTES)) {
+      const { records, bodies } = newMessageParameters(piece);
+      await this.run(connection, 'insert', [records, bodies, this.options.graceMs]);
+    }
   }
 
   /** @returns whose the key is: the given message's, or that of an earlier one */

@@ -1,0 +1,70 @@
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { TOKENS } from '../../support/tokens.js';
+
+/** Sender, gateway and receiver are one process here, which is busy for longer than the tests' usual leases hold. */
+const namespace = queueNamespace({ leaseMs: 30_000 });
+const BODY = Buffer.alloc(1_048_576, 'x');
+let gateway: RunningGateway;
+let receiver: Receiver;
+let status = 200;
+
+beforeAll(async () => {
+  gateway = await startGateway({ queue: namespace.config });
+  receiver = await startReceiver((_, response) => void response.writeHead(status).end());
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await receiver?.stop();
+  await namespace.remove();
+});
+beforeEach(() => {
+  status = 200;
+});
+
+const call = async <T>(path: string, method: string, headers = {}, body?: string): Promise<[number, T]> => {
+  const reply = await fetch(`${gateway.url}/queue${path}`, {
+    method,
+    headers: { authorization: `Bearer ${TOKENS.queue}`, ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  return [reply.status, (await reply.json()) as T];
+};
+
+it('a URL group with the most endpoints gets the largest message, each of them once', async () => {
+  const endpoints = Array.from({ length: 100 }, (_, i) => ({ url: `${receiver.url}/group/${i}` }));
+  await call('/v2/topics/large/endpoints', 'POST', {}, JSON.stringify({ endpoints }));
+  const reply = await publish(gateway, 'large', {}, BODY);
+  expect(reply).toMatchObject({ status: 200 });
+  await eventually(() => expect(receiver.received.length).toBe(100), 30_000);
+  expect(new Set(receiver.received.map(({ url }) => url)).size).toBe(100);
+  expect(receiver.received.every(({ body }) => body.equals(BODY))).toBe(true);
+}, 60_000);
+
+it('dead letters of the largest size are all sent again, by filter in pages and by id', async () => {
+  status = 500;
+  const label = { 'upstash-retries': '0', 'upstash-label': 'large-dead' };
+  for (let i = 0; i < 40; i++)
+    expect((await publish(gateway, `${receiver.url}/dead/${i}`, label, BODY)).status).toBe(200);
+  await eventually(async () => {
+    const [row] = await namespace.query<{ n: number }>('select count(*)::int as n from $schema.dead_letters');
+    expect(row?.n).toBe(40);
+  }, 30_000);
+  type Resent = { cursor: string; responses: { messageId: string }[] };
+  const later = { 'upstash-delay': '1h' };
+  const [first, some] = await call<Resent>('/v2/dlq/retry?label=large-dead&count=10', 'POST', later);
+  expect([first, some.responses.length, some.cursor]).toEqual([201, 10, '0.0-0']);
+  const letters = await namespace.query<{ id: string }>('select id from $schema.dead_letters');
+  const [second, rest] = await call<Resent>(
+    `/v2/dlq/retry?dlqIds=${letters.map(({ id }) => id).join(',')}`,
+    'POST',
+    later,
+  );
+  expect([second, rest.responses.length, rest.cursor]).toEqual([201, 30, '']);
+  const waiting = await namespace.query<{ n: number }>(
+    `select count(distinct url)::int as n from $schema.messages where finished_at is null`,
+  );
+  expect(waiting).toEqual([{ n: 40 }]);
+}, 90_000);
