@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
-import type { Queryable } from '../../lib/postgres.js';
+import { classifyDatabaseError, type Queryable } from '../../lib/postgres.js';
 import { type AddressTools, addressedMessages } from './addressed-messages.js';
 import { type IntakeTools, takeInWith } from './intake.js';
 import type { DueToken } from './ordered-queues.js';
@@ -28,6 +28,8 @@ export class Scheduler {
   private running: Promise<void> | undefined;
   private stopping = false;
   private failing = false;
+  /** Schedules that could not be run last time; told once, not twice a second. */
+  private readonly ill = new Set<string>();
 
   constructor(private readonly tools: SchedulerTools) {
     this.timer = setInterval(() => {
@@ -44,8 +46,9 @@ export class Scheduler {
   }
 
   private async runDue(): Promise<void> {
+    const failed: string[] = [];
     try {
-      while (!this.stopping && (await this.runOne()));
+      while (!this.stopping && (await this.runOne(failed)));
       this.failing = false;
     } catch (err) {
       // once an outage, not twice a second
@@ -54,21 +57,37 @@ export class Scheduler {
     }
   }
 
-  private async runOne(): Promise<boolean> {
+  /** @param failed ids of those that cannot be run this time, which must not hold up the others; a further one is added */
+  private async runOne(failed: string[]): Promise<boolean> {
     const { schedules, turns, usage, onAccepted } = this.tools;
     let tokens: readonly DueToken[] = [];
     let count = 0;
-    const ran = await schedules.runNext(async (connection, schedule) => {
+    let id: string | undefined;
+    const run = async (connection: Queryable, schedule: Schedule) => {
+      id = schedule.id;
       const made = await this.takeIn(connection, schedule);
       tokens = made.tokens;
       count = made.ids.length;
       return made.ids;
+    };
+    const ran = await schedules.runNext(run, failed).catch((err: unknown) => {
+      if (id === undefined || classifyDatabaseError(err).kind === 'unavailable') throw err;
+      failed.push(id);
+      this.noteFailure(id, err);
+      return undefined;
     });
+    if (ran === undefined) return true;
+    if (id !== undefined) this.ill.delete(id);
     // after the commit; what RabbitMQ does not get now the sweeper brings
     await turns.send(tokens);
     await usage.charge(count);
     onAccepted(count);
     return ran;
+  }
+
+  private noteFailure(schedule: string, err: unknown): void {
+    if (!this.ill.has(schedule)) this.tools.log.error({ err, schedule }, 'queue: a schedule cannot be run');
+    this.ill.add(schedule);
   }
 
   private async takeIn(

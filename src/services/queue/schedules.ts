@@ -95,11 +95,15 @@ export class Schedules {
    * Runs one schedule whose time has come: what `run` does on the connection and the next time are committed together,
    * under the row's lock, so each time is run once whichever gateway comes first. Of times that were missed only one is run.
    * @param run @returns the ids of the messages
+   * @param except ids of schedules that are left out
    * @returns whether there was one
    */
-  runNext(run: (connection: Queryable, schedule: Schedule) => Promise<readonly string[]>): Promise<boolean> {
+  runNext(
+    run: (connection: Queryable, schedule: Schedule) => Promise<readonly string[]>,
+    except: readonly string[],
+  ): Promise<boolean> {
     return this.database.transaction(async (connection) => {
-      const [row] = (await connection.query<Row>(this.sql.due, [], 'queue_schedule_due')).rows;
+      const [row] = (await connection.query<Row>(this.sql.due, [except], 'queue_schedule_due')).rows;
       if (row === undefined) return false;
       const ids = await run(connection, scheduleOf(row));
       await connection.query(this.sql.ran, [row.id, dateOf(nextTime(row.cron, row.now_ms)), ids]);
@@ -151,7 +155,9 @@ function statements(schema: string) {
     one: `select ${columns}, null as states from ${schedules} where id = $1 for update`,
     delete: `delete from ${schedules} where id = $1`,
     setPaused: `update ${schedules} set paused = $2, next_at = $3 where id = $1`,
-    due: `select ${columns}, null as states from ${schedules} where not paused and next_at <= now()
+    /** $1 ids of those that are left out */
+    due: `select ${columns}, null as states from ${schedules}
+      where not paused and next_at <= now() and id <> all($1::text[])
       order by next_at limit 1 for update skip locked`,
     ran: `update ${schedules} set next_at = $2, last_at = now(), last_messages = $3 where id = $1`,
   } as const;

@@ -77,6 +77,24 @@ it('run a schedule once each time, whichever comes first, and only the newest of
   expect(at('/tick')).toHaveLength(5);
 });
 
+it('run the other schedules although one cannot be run', async () => {
+  const create = async (path: string) =>
+    (
+      await call(`/v2/schedules/${receiver.url}${path}`, {
+        method: 'POST',
+        headers: { 'upstash-cron': '0 0 1 1 *' },
+      })
+    ).body as unknown as { scheduleId: string };
+  const ill = await create('/ill');
+  const well = await create('/well');
+  await namespace.query("update $schema.schedules set cron = 'none' where id = $1", [ill.scheduleId]);
+  const due = `update $schema.schedules set next_at = now() - case id when $1 then 2 else 1 end * interval '1 minute'`;
+  await namespace.query(`${due} where id in ($1, $2)`, [ill.scheduleId, well.scheduleId]);
+  await eventually(() => expect(at('/well')).toHaveLength(1));
+  expect(at('/ill')).toHaveLength(0);
+  await call(`/v2/schedules/${ill.scheduleId}`, { method: 'DELETE' });
+});
+
 it('rotate the signing keys together', async () => {
   const before = (await call('/v2/keys')).body;
   expect(before).toEqual({ current: TOKENS.currentSigningKey, next: TOKENS.nextSigningKey });
@@ -109,8 +127,8 @@ it('count the messages of a day together, and refuse what is over the limit', as
   const [used] = await namespace.query<{ messages: string }>('select messages from $schema.daily_usage');
   expect(used?.messages).toBe(String(LIMIT));
   const refused = replies.filter(({ status }) => status === 429);
-  // five messages of the schedule and the one beside it were counted before
-  expect(replies.filter(({ status }) => status === 200)).toHaveLength(LIMIT - 6);
+  // five messages of a schedule, one of another and the one beside them were counted before
+  expect(replies.filter(({ status }) => status === 200)).toHaveLength(LIMIT - 7);
   expect(refused[0]?.body.error).toContain('maxRequestsPerDay');
   expect(refused[0]?.headers.get('ratelimit-limit')).toBe(String(LIMIT));
   expect(refused[0]?.headers.get('ratelimit-remaining')).toBe('0');
