@@ -114,14 +114,18 @@ function callbackMessage(
   };
 }
 
-/** A callback is found under its message's labels, group and schedule. */
+/**
+ * A callback is found under its message's labels, group and schedule. Its body holds the message's own body and headers: where
+ * something of these is not to be seen, it is not either.
+ */
 function detailsOf({ details }: ClaimedMessage, { retryDelay }: CallbackTarget): MessageDetails {
-  const { topicName, endpointName, scheduleId, labels } = details;
+  const { topicName, endpointName, scheduleId, labels, redact } = details;
   return {
     ...(topicName === undefined ? {} : { topicName }),
     ...(endpointName === undefined ? {} : { endpointName }),
     ...(scheduleId === undefined ? {} : { scheduleId }),
     ...(labels === undefined ? {} : { labels }),
     ...(retryDelay === undefined ? {} : { retryDelay }),
+    ...(redact === undefined ? {} : { redact: { body: true, headers: [] } }),
   };
 }

@@ -6,7 +6,7 @@ import { BrokerLink, type Channel } from './client.js';
 import { DeadLetterer } from './dead-letterer.js';
 import { DestinationPlaces } from './destination-places.js';
 import { Dispatcher } from './dispatcher.js';
-import type { EventLog } from './event-log.js';
+import type { EventPartitions } from './event-partitions.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { MessageUpkeep } from './message-upkeep.js';
 import type { TokenPublisher } from './publisher.js';
@@ -34,7 +34,7 @@ export interface DeliveryParts {
   readonly publisher: TokenPublisher;
   readonly sender: TokenSender;
   readonly turns: Turns;
-  readonly events: EventLog;
+  readonly partitions: EventPartitions;
   readonly keys: SigningKeys;
   readonly metrics: QueueMetrics;
   readonly scheduler: SchedulerTools;
@@ -111,14 +111,14 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
 }
 
 function openSweeper(parts: DeliveryParts, link: BrokerLink): void {
-  const { config, runtime, topology, keys, events } = parts;
+  const { config, runtime, topology, keys, partitions } = parts;
   const sweeper = new Sweeper({
     ...parts,
     chores: [
       async () => {
         await keys.refresh();
       },
-      () => events.keepPartitions(runtime.now()),
+      () => partitions.keep(runtime.now()),
     ],
     backlog: async () => (await link.channel?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,

@@ -1,14 +1,10 @@
 import type { Database } from '../../lib/postgres.js';
-import { quoteIdentifier } from '../../lib/postgres.js';
 import type { Conditions } from './filters.js';
 import type { Message } from './message.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
 import { tableOf } from './statements.js';
 
-export interface LogEntry {
-  /** Unix time in microseconds, as text. */
-  readonly at: string;
-  readonly seq: string;
+export interface LogEntry extends LogPlace {
   readonly state: string;
   /** Unix time in ms. */
   readonly nextDeliveryTime: number | null;
@@ -17,6 +13,30 @@ export interface LogEntry {
   readonly headers: Readonly<Record<string, readonly string[]>> | null;
   readonly body: Buffer | null;
   readonly message: Message;
+}
+
+/** A place in the order of the log. */
+export interface LogPlace {
+  /** Unix time in microseconds, as text. */
+  readonly at: string;
+  readonly seq: string;
+}
+
+export interface LogQuery {
+  readonly count: number;
+  readonly oldestFirst: boolean;
+  readonly after: LogPlace | undefined;
+  /** Unix times in ms, both inclusive. */
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  /** Whether the filters name messages, whose entries have an index; others are looked for entry by entry. */
+  readonly byMessage: boolean;
+}
+
+export interface LogPage {
+  readonly entries: readonly LogEntry[];
+  /** Where the next page begins: behind this place. `undefined`: there is nothing more. */
+  readonly next: LogPlace | undefined;
 }
 
 type Row = MessageRow & {
@@ -33,91 +53,97 @@ type Row = MessageRow & {
 
 /** Bodies of one page together, in bytes; a single entry may have more. */
 const PAGE_BYTES = 16 * 1024 * 1024;
-const DAY_MS = 86_400_000;
-/** Days for which partitions are made ahead. */
-const AHEAD = 2;
-
-export interface LogPage {
-  readonly count: number;
-  readonly oldestFirst: boolean;
-  readonly after: { readonly at: string; readonly seq: string } | undefined;
-}
+/** Entries that one statement looks at: with their messages 80 ms, where it may take 1,300. */
+const STEP = 10_000;
+/** A search that has found too little goes on for so long, in ms; the reply's cursor says where it stopped. */
+const SEARCH_MS = 3_000;
 
 /** What happened to messages. Entries are written by the statements that make it happen. */
 export class EventLog {
   private readonly events: string;
   private readonly messages: string;
-  private keptFor: string | undefined;
 
   constructor(
     private readonly database: Database,
-    private readonly schema: string,
+    schema: string,
     private readonly retentionMs: number,
   ) {
     this.events = tableOf(schema, 'events');
     this.messages = tableOf(schema, 'messages');
   }
 
-  /** @param conditions on `e` and `m` with parameters from $5 on */
-  async list({ sql, values }: Conditions, page: LogPage): Promise<{ entries: LogEntry[]; hasMore: boolean }> {
-    const order = page.oldestFirst ? 'asc' : 'desc';
-    const behind = page.oldestFirst ? '>' : '<';
-    const place = `(extract(epoch from e.at) * 1000000)::bigint`;
+  /** @param conditions on `e` and `m` with parameters from $10 on */
+  async list(conditions: Conditions, query: LogQuery): Promise<LogPage> {
+    const until = performance.now() + SEARCH_MS;
+    const entries: LogEntry[] = [];
+    let room = PAGE_BYTES;
+    for (let { after } = query; ; ) {
+      const bound = query.byMessage ? undefined : await this.stepFrom(after, query);
+      const wanted = query.count - entries.length;
+      const rows = await this.rows(conditions, { ...query, after }, { bound, wanted, room });
+      entries.push(...rows.map(entryOf));
+      room -= rows.reduce((sum, row) => sum + row.body.length + (row.response_body?.length ?? 0), 0);
+      const last = entries.at(-1);
+      if ((rows[0]?.found ?? 0) > rows.length || (room < 0 && bound !== undefined))
+        return { entries, next: last };
+      if (bound === undefined) return { entries, next: undefined };
+      if (entries.length === query.count || performance.now() > until) return { entries, next: bound };
+      after = bound;
+    }
+  }
+
+  /** The last entry of the next step; `undefined` when what is left is no more than one. */
+  private async stepFrom(after: LogPlace | undefined, query: LogQuery): Promise<LogPlace | undefined> {
+    const order = query.oldestFirst ? 'asc' : 'desc';
+    const { rows } = await this.database.query<LogPlace>(
+      `select ${PLACE}::text as at, e.seq::text as seq from ${this.events} e where ${spanOf(query)}
+        order by e.at ${order}, e.seq ${order} offset ${STEP - 1} limit 1`,
+      [this.retentionMs, ...span({ ...query, after })],
+    );
+    return rows[0];
+  }
+
+  private async rows(
+    { sql, values }: Conditions,
+    query: LogQuery,
+    { bound, wanted, room }: { bound: LogPlace | undefined; wanted: number; room: number },
+  ): Promise<Row[]> {
+    const order = query.oldestFirst ? 'asc' : 'desc';
+    const upTo = query.oldestFirst ? '<=' : '>=';
     const size = 'octet_length(body) + coalesce(octet_length(response_body), 0)';
     const statement = `with page as (
-        select ${place}::text as at, e.seq::text as seq, e.state, (extract(epoch from e.next_at) * 1000)::float8 as next_ms, e.error,
+        select ${PLACE}::text as at, e.seq::text as seq, e.state, (extract(epoch from e.next_at) * 1000)::float8 as next_ms, e.error,
           e.response_status, e.response_headers, e.response_body, ${MESSAGE_COLUMNS},
           row_number() over (order by e.at ${order}, e.seq ${order}) as row
         from ${this.events} e join ${this.messages} m on m.id = e.message_id
-        where e.at >= now() - $2::float8 * interval '1 millisecond'
-          and ($3::text is null
-            or (e.at, e.seq) ${behind} (timestamptz 'epoch' + $3::bigint * interval '1 microsecond', $4::bigint))
+        where ${spanOf(query)} and ($6::text is null or (e.at, e.seq) ${upTo} (${timeOf('$6::bigint', 'microsecond')}, $7::bigint))
           and (${sql})
-        order by e.at ${order}, e.seq ${order} limit $1 + 1
+        order by e.at ${order}, e.seq ${order} limit $8 + 1
       ), sized as (
         select *, sum(${size}) over (order by row) - (${size}) as bytes_before, (count(*) over ())::int as found from page
       )
-      select * from sized where row <= $1 and bytes_before <= ${PAGE_BYTES} order by row`;
-    const { count, after } = page;
-    const parameters = [count, this.retentionMs, after?.at ?? null, after?.seq ?? null, ...values];
-    const { rows } = await this.database.query<Row>(statement, parameters);
-    return { entries: rows.map(entryOf), hasMore: (rows[0]?.found ?? 0) > rows.length };
-  }
-
-  /** Makes the partitions of the coming days and drops those that are over. Several gateways may do it at once. */
-  async keepPartitions(now: number): Promise<void> {
-    const today = dayOf(now);
-    if (this.keptFor === today) return;
-    for (let day = 0; day <= AHEAD; day++) {
-      const from = dayOf(now + day * DAY_MS);
-      const to = dayOf(now + (day + 1) * DAY_MS);
-      const name = `events_${from.replaceAll('-', '')}`;
-      await this.database.query(
-        `create table if not exists ${tableOf(this.schema, name)} partition of ${this.events}
-          for values from ('${from} 00:00:00+00') to ('${to} 00:00:00+00')`,
-      );
-    }
-    const { rows } = await this.database.query<{ name: string }>(
-      `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent = '${this.events}'::regclass`,
-    );
-    const oldest = `events_${dayOf(now - this.retentionMs - DAY_MS).replaceAll('-', '')}`;
-    for (const { name } of rows) {
-      if (/^events_\d{8}$/.test(name) && name < oldest)
-        await this.database.query(
-          `drop table if exists ${quoteIdentifier(this.schema)}.${quoteIdentifier(name)}`,
-        );
-    }
-    await this.database.query(`delete from ${tableOf(this.schema, 'events_other')} where at < $1`, [
-      new Date(now - this.retentionMs),
-    ]);
-    this.keptFor = today;
+      select * from sized where row <= $8 and bytes_before <= $9::bigint order by row`;
+    const place = [bound?.at ?? null, bound?.seq ?? null];
+    const parameters = [this.retentionMs, ...span(query), ...place, wanted, room, ...values];
+    return (await this.database.query<Row>(statement, parameters)).rows;
   }
 }
 
-/** `2026-01-31`, in UTC. */
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
+const PLACE = `(extract(epoch from e.at) * 1000000)::bigint`;
+
+const timeOf = (parameter: string, unit: string) =>
+  `timestamptz 'epoch' + ${parameter} * interval '1 ${unit}'`;
+
+/** The entries that a query may have at all: $1 retention in ms, $2 and $3 the place behind which, $4 and $5 times. */
+function spanOf({ oldestFirst }: LogQuery): string {
+  return `e.at >= now() - $1::float8 * interval '1 millisecond'
+    and ($2::text is null or (e.at, e.seq) ${oldestFirst ? '>' : '<'} (${timeOf('$2::bigint', 'microsecond')}, $3::bigint))
+    and ($4::float8 is null or e.at >= ${timeOf('$4::float8', 'millisecond')})
+    and ($5::float8 is null or e.at < ${timeOf('($5::float8 + 1)', 'millisecond')})`;
+}
+
+function span({ after, from, to }: LogQuery): unknown[] {
+  return [after?.at ?? null, after?.seq ?? null, from ?? null, to ?? null];
 }
 
 function entryOf(row: Row): LogEntry {

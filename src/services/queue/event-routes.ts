@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../http/route.js';
-import type { LogEntry } from './event-log.js';
+import type { LogEntry, LogQuery } from './event-log.js';
 import { type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView, present } from './message-view.js';
-import { Query } from './query.js';
+import { Query, unixMs } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
 import { redacted } from './redaction.js';
 import { eventsReply } from './reply-schemas.js';
@@ -13,7 +13,6 @@ const MAX_COUNT = 1_000;
 const DEFAULT_COUNT = 100;
 
 const FILTERS: FilterOptions = {
-  time: `(extract(epoch from e.at) * 1000)`,
   fields: [
     ...[
       'messageId',
@@ -75,7 +74,7 @@ function entryView(entry: LogEntry): Record<string, unknown> {
   });
 }
 
-function readPage(query: Query) {
+function readPage(query: Query): LogQuery {
   const order = query.first('order') ?? 'latestFirst';
   if (order !== 'earliestFirst' && order !== 'latestFirst')
     throw new HttpError('invalid_request', 'order: expected earliestFirst or latestFirst');
@@ -87,7 +86,15 @@ function readPage(query: Query) {
     count: query.count('count', DEFAULT_COUNT, MAX_COUNT),
     oldestFirst: order === 'earliestFirst',
     after: at === undefined || seq === undefined ? undefined : { at, seq },
+    from: readTime(query, 'fromDate'),
+    to: readTime(query, 'toDate'),
+    byMessage: query.list('messageId') !== undefined || query.list('messageIds') !== undefined,
   };
+}
+
+function readTime(query: Query, key: 'fromDate' | 'toDate'): number | undefined {
+  const text = query.first(key);
+  return text === undefined ? undefined : unixMs(key, text);
 }
 
 async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'events' | 'logs') {
@@ -96,9 +103,8 @@ async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'e
   for (const state of query.list('state') ?? [])
     if (!STATES.has(state.toUpperCase()))
       throw new HttpError('invalid_request', `state: there is no ${state}`);
-  const { entries, hasMore } = await events.list(readFilters(query, FILTERS, 4), readPage(query));
-  const last = entries.at(-1);
-  const cursor = hasMore && last !== undefined ? { cursor: `${last.at}-${last.seq}` } : {};
+  const { entries, next } = await events.list(readFilters(query, FILTERS, 9), readPage(query));
+  const cursor = next === undefined ? {} : { cursor: `${next.at}-${next.seq}` };
   return { status: 200, body: JSON.stringify({ [key]: entries.map(entryView), ...cursor }) };
 }
 
@@ -107,7 +113,7 @@ function logRoute(key: 'events' | 'logs'): RawRoute<QueueDeps> {
     kind: 'raw',
     operationId: `queue.${key}`,
     summary:
-      'What happened to messages, newest first unless order=earliestFirst; the last page has no cursor.',
+      'What happened to messages, newest first unless order=earliestFirst; the last page has no cursor. Where a filter fits few of very many entries a page may have fewer than `count`, even none, and a cursor.',
     methods: ['GET'],
     path: `/v2/${key}`,
     request: { query: z.object(Object.fromEntries(KEYS.map((name) => [name, z.string().optional()]))) },

@@ -29,8 +29,8 @@ const MESSAGE_FIELDS: Readonly<Record<string, string>> = {
 const WHOLE = new Set(['url', 'path', 'flowControlKey']);
 
 export interface FilterOptions {
-  /** The SQL of the time that `fromDate` and `toDate` bound (inclusive), as Unix ms. */
-  readonly time: string;
+  /** The SQL of the time that `fromDate` and `toDate` bound (inclusive), as Unix ms; without it they are left to the caller. */
+  readonly time?: string;
   /** Fields of messages that may be asked for. */
   readonly fields: readonly string[];
   /** Further fields with their conditions. */
@@ -62,7 +62,12 @@ export function readFilters(query: Query, options: FilterOptions, before: number
     add(condition, wanted);
   }
   const [from, to] = [query.first('fromDate'), query.first('toDate')];
+  if (options.time === undefined) return conditionsOf(conditions, values);
   if (from !== undefined) add(`${options.time} >= $::float8`, unixMs('fromDate', from));
   if (to !== undefined) add(`${options.time} < $::float8 + 1`, unixMs('toDate', to));
+  return conditionsOf(conditions, values);
+}
+
+function conditionsOf(conditions: readonly string[], values: unknown[]): Conditions {
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' and '), values };
 }

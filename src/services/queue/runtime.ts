@@ -12,6 +12,7 @@ import { declareAll } from './declarations.js';
 import { openDelivery } from './delivery.js';
 import { formatError } from './errors.js';
 import { EventLog } from './event-log.js';
+import { EventPartitions } from './event-partitions.js';
 import { FlowControls } from './flow-controls.js';
 import { MessageIndex } from './message-index.js';
 import { MessageUpkeep } from './message-upkeep.js';
@@ -58,7 +59,7 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
   const prepare = async () => {
     await migrate(database, config.schema, queueMigrations(config.schema));
     // before the first entry: one of today in the default partition would forbid today's own
-    await parts.events.keepPartitions(runtime.now());
+    await parts.partitions.keep(runtime.now());
     await parts.keys.refresh();
   };
   const migrated = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
@@ -108,6 +109,7 @@ function openParts(
     sender,
     turns: new Turns({ queues, flows, sender, log }),
     events: new EventLog(database, schema, config.logRetention * 1_000),
+    partitions: new EventPartitions(database, schema, config.logRetention * 1_000),
     keys: new SigningKeys(database, schema, { current, next }),
     usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now),
     groups: new UrlGroups(database, schema, config),

@@ -1,0 +1,78 @@
+import { classifyDatabaseError, type Database, quoteIdentifier } from '../../lib/postgres.js';
+import { tableOf } from './statements.js';
+
+const DAY_MS = 86_400_000;
+/** Days for which partitions are made ahead. */
+const AHEAD = 2;
+
+/** The log's tables, one a day. */
+export class EventPartitions {
+  private readonly events: string;
+  /** The default partition: what came while no gateway made the day's, after a pause of the whole machine, say. */
+  private readonly others: string;
+  private keptFor: string | undefined;
+
+  constructor(
+    private readonly database: Database,
+    private readonly schema: string,
+    private readonly retentionMs: number,
+  ) {
+    this.events = tableOf(schema, 'events');
+    this.others = tableOf(schema, 'events_other');
+  }
+
+  /** Of one day, from its first moment to that of the next. */
+  private async makePartition(from: string, to: string): Promise<void> {
+    const name = tableOf(this.schema, `events_${from.replaceAll('-', '')}`);
+    const [first, end] = [`'${from} 00:00:00+00'`, `'${to} 00:00:00+00'`];
+    const create = `create table if not exists ${name} partition of ${this.events} for values from (${first}) to (${end})`;
+    try {
+      await this.database.query(create);
+    } catch (error) {
+      if (!isOccupied(error)) throw error;
+      await this.database.transaction(async (connection) => {
+        await connection.query(`lock table ${this.events} in access exclusive mode`);
+        await connection.query(
+          `create temporary table early on commit drop as select * from ${this.others} where at >= ${first} and at < ${end}`,
+        );
+        await connection.query(`delete from ${this.others} where at >= ${first} and at < ${end}`);
+        await connection.query(create);
+        await connection.query(`insert into ${this.events} select * from early`);
+      });
+    }
+  }
+
+  /** Makes the partitions of the coming days and drops those that are over. Several gateways may do it at once. */
+  async keep(now: number): Promise<void> {
+    const today = dayOf(now);
+    if (this.keptFor === today) return;
+    for (let day = 0; day <= AHEAD; day++) {
+      const from = dayOf(now + day * DAY_MS);
+      const to = dayOf(now + (day + 1) * DAY_MS);
+      await this.makePartition(from, to);
+    }
+    const { rows } = await this.database.query<{ name: string }>(
+      `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = '${this.events}'::regclass`,
+    );
+    const oldest = `events_${dayOf(now - this.retentionMs - DAY_MS).replaceAll('-', '')}`;
+    for (const { name } of rows) {
+      if (/^events_\d{8}$/.test(name) && name < oldest)
+        await this.database.query(
+          `drop table if exists ${quoteIdentifier(this.schema)}.${quoteIdentifier(name)}`,
+        );
+    }
+    await this.database.query(`delete from ${this.others} where at < $1`, [new Date(now - this.retentionMs)]);
+    this.keptFor = today;
+  }
+}
+
+/** The default partition has entries of the new one's day. */
+function isOccupied(error: unknown): boolean {
+  return classifyDatabaseError(error).sqlState === '23514';
+}
+
+/** `2026-01-31`, in UTC. */
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}

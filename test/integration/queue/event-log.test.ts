@@ -1,0 +1,105 @@
+import { eventually } from '../../support/eventually.js';
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { TOKENS } from '../../support/tokens.js';
+
+const namespace = queueNamespace();
+let gateway: RunningGateway;
+let receiver: Receiver;
+
+const start = async () => {
+  gateway = await startGateway({ queue: namespace.config });
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+};
+beforeAll(async () => {
+  receiver = await startReceiver();
+  await start();
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await receiver?.stop();
+  await namespace.remove();
+});
+
+interface Page {
+  readonly events: { messageId: string; state: string; body?: string; time: number }[];
+  readonly cursor?: string;
+}
+
+async function page(query: string): Promise<Page> {
+  const reply = await fetch(`${gateway.url}/queue/v2/events?${query}`, {
+    headers: { authorization: `Bearer ${TOKENS.queue}` },
+  });
+  expect(reply.status).toBe(200);
+  return (await reply.json()) as Page;
+}
+
+async function all(query: string): Promise<Page['events']> {
+  const found: Page['events'] = [];
+  for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+    const next: Page = await page(`${query}&cursor=${cursor}`);
+    found.push(...next.events);
+    cursor = next.cursor;
+  }
+  return found;
+}
+
+it('finds few entries among very many by any filter, in both orders', async () => {
+  const { body } = await publish(gateway, `${receiver.url}/needle`, { 'upstash-label': 'needle' });
+  await eventually(async () => expect(await all(`messageId=${body.messageId}`)).toHaveLength(3));
+  const needle = ['CREATED', 'ACTIVE', 'DELIVERED'];
+  for (const sign of ['-', '+'])
+    await namespace.query(
+      `with hay as (
+        insert into $schema.messages (id, state, prefix, url, method, headers, body, max_retries, not_before, created_at, due_at,
+          sweep_at, finished_at)
+        select 'hay${sign}' || i, 'DELIVERED', 'Upstash', 'https://example.com/' || i, 'POST', '{}', '', 0, 0, 0, now(), now(), now()
+        from generate_series(1, 30000) i returning id
+      )
+      insert into $schema.events (message_id, state, at)
+      select id, 'CREATED', now() ${sign} row_number() over () * interval '1 millisecond' from hay`,
+    );
+  for (const filter of ['label=needle', `host=127.0.0.1:${receiver.port}`, 'path=/needle']) {
+    const newest = await all(filter);
+    expect(newest.map(({ state }) => state)).toEqual([...needle].reverse());
+    expect((await all(`${filter}&order=earliestFirst`)).map(({ state }) => state)).toEqual(needle);
+    const times = newest.map(({ time }) => time);
+    const between = `fromDate=${Math.min(...times)}&toDate=${Math.max(...times)}`;
+    expect(await all(`${filter}&${between}`)).toEqual(newest);
+    expect(await all(`${filter}&fromDate=${Math.max(...times) + 1}`)).toEqual([]);
+  }
+  expect(await all('label=nothing')).toEqual([]);
+  const everything = await all('count=1000');
+  expect(new Set(everything.map(({ messageId }) => messageId)).size).toBe(60_001);
+  expect(everything).toHaveLength(60_003);
+}, 120_000);
+
+it('shows neither body nor headers of a redacted message in those of its callback, which get them', async () => {
+  const [callback, secret] = [`${receiver.url}/redacted-callback`, 'not to be seen'];
+  const headers = {
+    'upstash-callback': callback,
+    'upstash-redact-fields': 'body',
+    'upstash-label': 'redacted',
+  };
+  await publish(gateway, `${receiver.url}/redacted`, headers, secret);
+  const got = () => receiver.received.find(({ url }) => url === '/redacted-callback');
+  await eventually(() => expect(got()).toBeDefined());
+  const { sourceBody } = JSON.parse(String(got()?.body)) as { sourceBody: string };
+  expect(Buffer.from(sourceBody, 'base64').toString()).toBe(secret);
+  await eventually(async () => expect(await all('label=redacted')).toHaveLength(6));
+  for (const { body } of await all('label=redacted')) expect(body).toMatch(/^REDACTED:/);
+});
+
+it("goes on and keeps all entries when they came before their day's table was made", async () => {
+  const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
+  await namespace.query(`drop table $schema.events_${today}`);
+  const { body } = await publish(gateway, `${receiver.url}/early`);
+  const entries = () => all(`messageId=${body.messageId}`);
+  await eventually(async () => expect(await entries()).toHaveLength(3));
+  const before = await entries();
+  await gateway.stop();
+  await start();
+  expect(await entries()).toEqual(before);
+  expect(await namespace.query('select 1 from $schema.events_other')).toEqual([]);
+  expect(await namespace.query(`select 1 from $schema.events_${today}`)).toHaveLength(3);
+});
