@@ -24,11 +24,14 @@ const PARALLEL_BATCHES = 2;
 const MAX_BATCH = 200;
 /** No statement brings or takes more than about so many bytes of bodies. */
 const BATCH_BYTES = 16 * 1024 * 1024;
-/** The same for statements that write bodies as JSON; 16 MiB took longer than a statement may on two busy cores. */
+/** The same for statements that write bodies: with 16 MiB they took longer than a statement may on two busy cores. */
 const WRITTEN_BYTES = 4 * 1024 * 1024;
 
 /** Postgres refused the statement for what is in it. */
 const isRefusal = (error: unknown) => classifyDatabaseError(error).kind === 'statement';
+
+/** The same, or there was too much in it for the time that a statement has. */
+const isTooMuch = (error: unknown) => isRefusal(error) || classifyDatabaseError(error).kind === 'timeout';
 
 export interface StoreOptions {
   readonly database: Database;
@@ -77,9 +80,12 @@ export class MessageStore {
       run: (tokens) => this.claimAll(tokens),
       size: Math.max(1, Math.min(MAX_BATCH, Math.floor(BATCH_BYTES / options.maxMessageSize))),
       parallel: PARALLEL_BATCHES,
+      // callbacks are larger than messages may be
+      tellApart: isTooMuch,
     });
     this.conclusions = new Batcher({
       ...byBytes,
+      tellApart: isTooMuch,
       run: (conclusions) => this.concludeAll(conclusions),
       weigh: ({ result, callbacks }) =>
         callbacks.reduce((sum, { body }) => sum + body.length, responseOf(result).body.length),

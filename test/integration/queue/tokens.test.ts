@@ -1,4 +1,5 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
+import { createLogger } from '../../../src/lib/logger.js';
 import { encodeTokens } from '../../../src/services/queue/message.js';
 import { describeTopology } from '../../../src/services/queue/topology.js';
 import { backendAddress } from '../../support/environment.js';
@@ -13,9 +14,12 @@ let receiver: Receiver;
 let connection: ChannelModel;
 let channel: Channel;
 let status = 200;
+/** Lines of the gateway's log. */
+const warnings: string[] = [];
 
 beforeAll(async () => {
-  gateway = await startGateway({ queue: namespace.config });
+  const log = createLogger('warn', { write: (line) => void warnings.push(line) });
+  gateway = await startGateway({ queue: namespace.config }, {}, log);
   receiver = await startReceiver((_, response) => {
     response.writeHead(status, { 'Retry-After': '1s' });
     response.end();
@@ -95,6 +99,34 @@ it('gives up a message that was claimed again and again without an outcome', asy
   );
   expect(letter).toEqual({ error: 'given up: 20 attempts ended without an outcome', response_status: 0 });
 });
+
+it.each([
+  ['claimed', "new.state = 'ACTIVE'"],
+  ['concluded', "new.state = 'DELIVERED'"],
+])(
+  'delivers messages that cannot be %s together in the time that a statement has',
+  async (_, change) => {
+    await namespace.query(`create function $schema.slow() returns trigger language plpgsql as
+    $body$ begin perform pg_sleep(0.2); return new; end $body$`);
+    await namespace.query(`create trigger slow before update on $schema.messages for each row
+    when (${change} and old.state <> new.state) execute function $schema.slow()`);
+    try {
+      const path = `/slowly/${change.length}`;
+      warnings.length = 0;
+      await Promise.all(Array.from({ length: 16 }, () => publish(gateway, receiver.url + path)));
+      await eventually(async () => {
+        const open = await namespace.query('select id from $schema.messages where finished_at is null');
+        expect(open).toEqual([]);
+      }, 20_000);
+      expect(at(path)).toHaveLength(16);
+      // neither a pause of all deliveries nor an outcome that was not written
+      expect(warnings).toEqual([]);
+    } finally {
+      await namespace.query('drop function $schema.slow cascade');
+    }
+  },
+  30_000,
+);
 
 it('never delivers what was cancelled', async () => {
   const { body } = await publish(gateway, `${receiver.url}/cancelled`, { 'upstash-delay': '1s' });
