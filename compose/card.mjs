@@ -5,7 +5,7 @@ import { writePrivateFile } from './secrets.mjs';
 /** @type {Record<string, string[]>} the variables of each service that a client needs beside its URL */
 const credentials = {
   kv: ['PORTICO_KV_TOKEN', 'PORTICO_KV_READONLY_TOKEN'],
-  vector: ['PORTICO_VECTOR_TOKEN'],
+  vector: ['PORTICO_VECTOR_TOKEN', 'PORTICO_VECTOR_READONLY_TOKEN'],
   broker: ['PORTICO_BROKER_USERNAME', 'PORTICO_BROKER_PASSWORD'],
   queue: ['PORTICO_QUEUE_TOKEN', 'PORTICO_QUEUE_CURRENT_SIGNING_KEY', 'PORTICO_QUEUE_NEXT_SIGNING_KEY'],
 };

@@ -15,6 +15,7 @@ const makers = {
   PORTICO_RABBITMQ_PASSWORD: () => secret(),
   PORTICO_RABBITMQ_COOKIE: () => secret(),
   PORTICO_VECTOR_TOKEN: () => secret(),
+  PORTICO_VECTOR_READONLY_TOKEN: () => secret(),
   PORTICO_BROKER_USERNAME: () => `portico-${randomBytes(6).toString('hex')}`,
   PORTICO_BROKER_PASSWORD: () => secret(),
   PORTICO_QUEUE_TOKEN: () => secret(),

@@ -138,6 +138,9 @@ describe('compose.yaml', () => {
     const { config, warnings } = loadConfig({ environment });
     expect(warnings).toEqual([]);
     expect(config.http).toMatchObject({ host: '0.0.0.0', port: 8070 });
+    const { PORTICO_VECTOR_TOKEN: token, PORTICO_VECTOR_READONLY_TOKEN: readOnlyToken } = secrets;
+    expect(token).not.toBe(readOnlyToken);
+    expect(config.services.vector).toMatchObject({ indexes: [{ token, readOnlyToken }] });
   });
 
   it('lets Portico write nowhere and be nobody special', () => {
