@@ -78,6 +78,8 @@ test.each<[string, RegExp]>([
   ['a == 1', /column 4: expected a quoted text/],
   ['a ! 1', /column 3: expected a field, an operator/],
   ["a GLOB '[z-a]'", /column 8: expected a pattern whose range z-a runs upwards/],
+  [`a GLOB '${'*?'.repeat(600)}'`, /column 8: expected a pattern with at most 1000 wildcards/],
+  [`a = 1 AND a${'[0]'.repeat(1_000)} = 1`, /column 11: expected a field of at most 1000 steps/],
   ["a GLOB '[ab'", /column 8: expected a "\]"/],
   ["a = 'x\0'", /column 5: expected text without U\+0000/],
   [`${'('.repeat(65)}a = 1${')'.repeat(65)}`, /column 65: expected at most 64 parentheses/],

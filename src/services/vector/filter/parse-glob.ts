@@ -1,10 +1,13 @@
 import type { Glob, GlobPart } from './filter-ast.js';
 import { filterError } from './filter-tokens.js';
 
+/** Most wildcards and classes of a pattern, far from where Postgres' regular expressions give up (14,000 measured). */
+const MAX_WILDCARDS = 1_000;
+
 /**
  * A pattern as SQLite's GLOB reads it: `*`, `?`, `[abc]`, `[a-z]`, `[^a-z]`; a `]` that comes first in a class is a member.
  * @param at place of the pattern in the filter, for the error
- * @throws HttpError 400 for a class that is not closed or a range that runs backwards
+ * @throws HttpError 400 for a class that is not closed, a range that runs backwards, or too many wildcards
  */
 export function parseGlob(pattern: string, at: number): Glob {
   const chars = [...pattern];
@@ -29,6 +32,8 @@ export function parseGlob(pattern: string, at: number): Glob {
     }
   }
   flush();
+  if (parts.filter((part) => !('text' in part)).length > MAX_WILDCARDS)
+    throw filterError(at, `a pattern with at most ${MAX_WILDCARDS} wildcards and classes`);
   return parts;
 }
 
