@@ -105,7 +105,7 @@ export function dispatcher(
     for (const method of route.methods) byMethod.set(method, route);
   }
   const get = byMethod.get('GET');
-  if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
+  if (get !== undefined && get.changesData !== true && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
   const allow = [...byMethod.keys()].join(', ');
 
   return (request) => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RouteDescription } from './route.js';
+import type { RouteDescription, TextForm } from './route.js';
 
 /** One service as the document shows it. */
 export interface DocumentedService {
@@ -62,10 +62,15 @@ function refTo(kind: 'schemas' | 'responses', name: string): Json {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-function content(type: string, schema: Json, description?: string): Json {
+function content(type: string, schema: Json, description?: string, beside?: TextForm): Json {
   return {
     ...(description === undefined ? {} : { description }),
-    content: { [type]: { schema } },
+    content: {
+      [type]: { schema },
+      ...(beside === undefined
+        ? {}
+        : { [beside.contentType]: { schema: { type: 'string', description: beside.description } } }),
+    },
   };
 }
 
@@ -87,7 +92,7 @@ function openapiPath(basePath: string, path: string): string {
 }
 
 function operation(service: DocumentedService, route: RouteDescription, method: string): Json {
-  const request = route.request ?? {};
+  const { request = {}, besideJson: beside = {} } = route;
   const statuses = new Set([401, 404, 413, 503, 504, ...(route.errors ?? [])]);
   return {
     operationId:
@@ -102,9 +107,21 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     ],
     ...(request.body === undefined || method === 'HEAD'
       ? {}
-      : { requestBody: content(JSON_TYPE, refTo('schemas', `${route.operationId}.request`)) }),
+      : {
+          requestBody: content(
+            JSON_TYPE,
+            refTo('schemas', `${route.operationId}.request`),
+            undefined,
+            beside.body,
+          ),
+        }),
     responses: {
-      200: content(route.replyType ?? JSON_TYPE, refTo('schemas', `${route.operationId}.reply`), 'Done.'),
+      200: content(
+        route.replyType ?? JSON_TYPE,
+        refTo('schemas', `${route.operationId}.reply`),
+        'Done.',
+        beside.reply,
+      ),
       ...Object.fromEntries(
         [...statuses].sort().map((status) => [status, refTo('responses', `${service.name}.error`)]),
       ),

@@ -67,12 +67,21 @@ export interface RouteContext {
   limitTo(timeoutMs: number): void;
 }
 
+/** A body or reply that is no JSON document, for the documentation. */
+export interface TextForm {
+  readonly contentType: string;
+  /** What it holds. */
+  readonly description: string;
+}
+
 /** What the documentation (OpenAPI) and the metrics need of every route. */
 export interface RouteDescription {
   /** `service.operation`, such as `vector.upsert`: the label in metrics and the id in OpenAPI. */
   readonly operationId: string;
   readonly summary: string;
   readonly methods: readonly Method[];
+  /** It changes data by any of its methods. HEAD, which may change nothing, is then not served where GET is. */
+  readonly changesData?: boolean;
   /** Express 5 path below the mount, such as `/consume/:group/:instance`. */
   readonly path: string;
   /** Path for the documentation where `path` does not show it: of a route that takes everything below a prefix. */
@@ -85,6 +94,8 @@ export interface RouteDescription {
   };
   /** Schema of the body of a 200. */
   readonly reply: z.ZodType;
+  /** Bodies that are taken and replies that are sent beside JSON, where the request's headers ask for them. */
+  readonly besideJson?: { readonly body?: TextForm; readonly reply?: TextForm };
   /** Content type of a 200 that is not JSON, such as `text/event-stream`, for the documentation. */
   readonly replyType?: string;
   /** Statuses beside 200 that a caller should expect, for the documentation. */

@@ -174,3 +174,20 @@ test("an empty batch is a success that stores nothing; unknown paths are 404 in 
   const unknown = await index('/nothing', {});
   expect([unknown.status, JSON.parse(unknown.text)]).toEqual([404, { error: unknown.error, status: 404 }]);
 });
+
+test('HEAD is answered like GET where that reads, and changes nothing', async () => {
+  await index('/upsert', { id: 'kept', vector: [1, 2, 3] });
+  const head = async (path: string) => {
+    const headers = { authorization: `Bearer ${TOKENS.vector}` };
+    const { status, headers: sent } = await fetch(`${gateway.url}/vector${path}`, {
+      method: 'HEAD',
+      headers,
+      signal: AbortSignal.timeout(10_000),
+    });
+    return [status, sent.get('allow')];
+  };
+  expect(await head('/info')).toEqual([200, null]);
+  for (const path of ['/reset', '/reset?all', '/upsert', '/delete', '/delete-namespace/x'])
+    expect(await head(path)).toEqual([405, 'GET, POST, PUT, DELETE']);
+  expect((await index('/fetch', { ids: ['kept'] })).result).toEqual([{ id: 'kept' }]);
+});

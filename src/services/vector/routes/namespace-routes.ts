@@ -1,6 +1,6 @@
 import { renameBody } from '../schemas/reads.js';
 import { namespacesReply, renameReply, successReply } from '../schemas/replies.js';
-import { indexRoute, namespaceRoute, SUCCESS } from './route-kit.js';
+import { indexRoute, namespaceRoute, successAfter } from './route-kit.js';
 
 const list = indexRoute({
   operationId: 'vector.listNamespaces',
@@ -19,10 +19,7 @@ const remove = namespaceRoute({
   errors: [404],
   request: {},
   reply: successReply,
-  handle: async (index, { namespace }, { signal }) => {
-    await index.namespaces.delete(namespace, signal);
-    return SUCCESS;
-  },
+  handle: (index, { namespace }, { signal }) => successAfter(index.namespaces.delete(namespace, signal)),
 });
 
 const removeDefault = indexRoute({
@@ -32,10 +29,7 @@ const removeDefault = indexRoute({
   writes: true,
   request: {},
   reply: successReply,
-  handle: async (index, _input, { signal }) => {
-    await index.namespaces.delete('', signal);
-    return SUCCESS;
-  },
+  handle: (index, _input, { signal }) => successAfter(index.namespaces.delete('', signal)),
 });
 
 const rename = indexRoute({

@@ -10,7 +10,8 @@ import {
 } from '../schemas/queries.js';
 import { entriesReply, queryReply, resumableReply, successReply } from '../schemas/replies.js';
 import type { Hit } from '../search/searcher.js';
-import { bothRoutes, indexRoute, resultText, SUCCESS } from './route-kit.js';
+import type { VectorIndex } from '../vector-index.js';
+import { bothRoutes, indexRoute, resultText, successAfter } from './route-kit.js';
 
 /** A single query is answered by a flat list also when it stands in an array. */
 function listsText(lists: readonly string[]): JsonText {
@@ -19,6 +20,14 @@ function listsText(lists: readonly string[]): JsonText {
 
 function hitsText(hits: readonly Hit[]): string {
   return `[${hits.map(({ text }) => text).join(',')}]`;
+}
+
+async function begin(
+  index: VectorIndex,
+  start: Parameters<VectorIndex['resumable']['start']>,
+): Promise<JsonText> {
+  const { uuid, hits } = await index.resumable.start(...start);
+  return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
 }
 
 const query = bothRoutes({
@@ -49,10 +58,8 @@ const resumableQuery = bothRoutes({
   errors: [429],
   request: { body: resumableBody },
   reply: resumableReply,
-  handle: async (index, { namespace, body: { maxIdle, ...body } }, { signal }) => {
-    const { uuid, hits } = await index.resumable.start(namespace, body, maxIdle, signal);
-    return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
-  },
+  handle: (index, { namespace, body: { maxIdle, ...query } }, { signal }) =>
+    begin(index, [namespace, query, maxIdle, signal]),
 });
 
 const resumableQueryData = bothRoutes({
@@ -62,15 +69,9 @@ const resumableQueryData = bothRoutes({
   errors: [429],
   request: { body: resumableDataBody },
   reply: resumableReply,
-  handle: async (index, { namespace, body: { maxIdle, ...body } }, { signal }) => {
-    const [embedded] = await index.embedQueries([body], signal);
-    const { uuid, hits } = await index.resumable.start(
-      namespace,
-      embedded as NonNullable<typeof embedded>,
-      maxIdle,
-      signal,
-    );
-    return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
+  handle: async (index, { namespace, body: { maxIdle, ...query } }, { signal }) => {
+    const [embedded] = await index.embedQueries([query], signal);
+    return begin(index, [namespace, embedded as NonNullable<typeof embedded>, maxIdle, signal]);
   },
 });
 
@@ -92,10 +93,7 @@ const end = indexRoute({
   errors: [404],
   request: { body: endBody },
   reply: successReply,
-  handle: async (index, { body }, { signal }) => {
-    await index.resumable.end(body.uuid, signal);
-    return SUCCESS;
-  },
+  handle: (index, { body }, { signal }) => successAfter(index.resumable.end(body.uuid, signal)),
 });
 
 export const queryRoutes = [...query, ...queryData, ...resumableQuery, ...resumableQueryData, resume, end];

@@ -22,6 +22,9 @@ const range = bothRoutes({
   path: '/range',
   request: { body: rangeBody, headers: rangeHeaders },
   reply: rangeReply,
+  besideJson: {
+    reply: { contentType: NDJSON, description: 'A record a line, from the cursor on to the end.' },
+  },
   handle: async (index, { namespace, body, headers }, { signal }) =>
     isNdjson(headers.accept)
       ? new Pieces(NDJSON, index.reader.lines(namespace, body, signal))

@@ -1,7 +1,14 @@
 import type { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import type { BodyFlow, Pieces } from '../../../http/flow.js';
-import { type JsonRoute, JsonText, jsonRoute, type Method, type RouteContext } from '../../../http/route.js';
+import {
+  type JsonRoute,
+  JsonText,
+  jsonRoute,
+  type Method,
+  type RouteContext,
+  type RouteDescription,
+} from '../../../http/route.js';
 import type { PreparedIndex } from '../prepared-index.js';
 import { namespaceParams } from '../schemas/names.js';
 import type { VectorIndex } from '../vector-index.js';
@@ -14,7 +21,13 @@ export interface VectorDeps {
 /** Clients differ in the method that they send (the npm SDK posts everything, others read by GET): the path decides. */
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];
 
-export const SUCCESS = new JsonText('{"result":"Success"}');
+const SUCCESS = new JsonText('{"result":"Success"}');
+
+/** The reply of what has nothing to tell but that it is done. */
+export async function successAfter(work: Promise<void>): Promise<JsonText> {
+  await work;
+  return SUCCESS;
+}
 
 export function resultText(json: string): JsonText {
   return new JsonText(`{"result":${json}}`);
@@ -52,6 +65,7 @@ interface Definition<S extends Schemas, R extends z.ZodType> {
     input: Input<S>,
     context: RouteContext,
   ) => Promise<z.input<R> | JsonText | Pieces>;
+  readonly besideJson?: RouteDescription['besideJson'];
   readonly flow?: {
     readonly takes: BodyFlow<VectorDeps>['takes'];
     readonly handle: (
@@ -106,7 +120,8 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
   path: string,
   request: S & { params?: z.ZodType },
 ): JsonRoute<VectorDeps> {
-  const { operationId, summary, reply, writes = false, parseBody, errors = [], handle, flow } = definition;
+  const { operationId, summary, reply, writes = false, errors = [], handle, flow } = definition;
+  const { parseBody, besideJson } = definition;
   const enter = async ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> => {
     if (writes && principal.access === 'read') throw new HttpError('forbidden', 'This token may only read.');
     return index.ready();
@@ -119,6 +134,8 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
     request,
     reply,
     errors: [400, 403, 422, ...errors],
+    changesData: writes,
+    ...(besideJson === undefined ? {} : { besideJson }),
     ...(parseBody === undefined ? {} : { parseBody }),
     ...(flow === undefined
       ? {}

@@ -2,11 +2,11 @@ import { parseJson } from '../../../http/body.js';
 import { HttpError } from '../../../http/errors.js';
 import { importRecords } from '../records/import-records.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
-import { isNdjson } from '../records/ndjson.js';
+import { isNdjson, NDJSON } from '../records/ndjson.js';
 import { deleteBody, resetQuery } from '../schemas/reads.js';
 import { updateBody, upsertBody, upsertDataBody } from '../schemas/records.js';
 import { deleteReply, successReply, updateReply } from '../schemas/replies.js';
-import { bothRoutes, SUCCESS } from './route-kit.js';
+import { bothRoutes, successAfter } from './route-kit.js';
 
 const upsert = bothRoutes({
   operationId: 'vector.upsert',
@@ -17,16 +17,13 @@ const upsert = bothRoutes({
   request: { body: upsertBody },
   reply: successReply,
   parseBody: parseWithVectors,
-  handle: async (index, { namespace, body }, { signal }) => {
-    await index.writer.upsert(namespace, body, signal);
-    return SUCCESS;
-  },
+  handle: (index, { namespace, body }, { signal }) =>
+    successAfter(index.writer.upsert(namespace, body, signal)),
+  besideJson: { body: { contentType: NDJSON, description: 'A record a line, however many.' } },
   flow: {
     takes: (headers) => isNdjson(headers['content-type']),
-    handle: async (index, { namespace, body }, { signal }) => {
-      await importRecords(index.writer, namespace, body, index.limits, signal);
-      return SUCCESS;
-    },
+    handle: (index, { namespace, body }, { signal }) =>
+      successAfter(importRecords(index.writer, namespace, body, index.limits, signal)),
   },
 });
 
@@ -37,10 +34,8 @@ const upsertData = bothRoutes({
   writes: true,
   request: { body: upsertDataBody },
   reply: successReply,
-  handle: async (index, { namespace, body }, { signal }) => {
-    await index.upsertTexts(namespace, body, signal);
-    return SUCCESS;
-  },
+  handle: (index, { namespace, body }, { signal }) =>
+    successAfter(index.upsertTexts(namespace, body, signal)),
 });
 
 const update = bothRoutes({
@@ -78,8 +73,7 @@ const reset = bothRoutes({
   handle: async (index, { namespace, query }, { signal }) => {
     if (query.all && namespace !== '')
       throw new HttpError('invalid_request', 'A namespace and "all" exclude each other.');
-    await index.namespaces.reset(query.all ? undefined : namespace, signal);
-    return SUCCESS;
+    return successAfter(index.namespaces.reset(query.all ? undefined : namespace, signal));
   },
 });
 
