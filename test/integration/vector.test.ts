@@ -22,6 +22,9 @@ const INDEXES = [
   { name: 'halfvec', dimension: 4, similarity: 'COSINE', storage: 'halfvec' },
 ] as const;
 
+/** Beyond what an HNSW index can have. */
+const WIDE = { name: 'wide', dimension: 16_000, hnsw: { enabled: false } };
+
 let gateway: RunningGateway;
 let cosine: ReturnType<typeof vectorCaller>;
 let euclidean: ReturnType<typeof vectorCaller>;
@@ -53,7 +56,7 @@ beforeAll(async () => {
   gateway = await startGateway({
     vector: {
       database: { schema: SCHEMA },
-      indexes: INDEXES.map((index) => ({
+      indexes: [...INDEXES, WIDE].map((index) => ({
         ...index,
         path: `/${index.name}`,
         token: TOKENS.vector,
@@ -186,6 +189,17 @@ test('above 2,000 dimensions the index works on half precision and scores stay e
   }
   const refused = await halfDot('/upsert', { id: 'x', vector: vectors[2] });
   expect([refused.status, refused.error]).toEqual([422, expect.stringMatching(/at most 65504 in size/)]);
+});
+
+test('up to 16,000 dimensions are compared without an HNSW index', async () => {
+  const wide = vectorCaller(`${gateway.url}/wide`);
+  const vectors = Array.from({ length: 3 }, () => Array.from({ length: 16_000 }, () => Math.random() - 0.5));
+  const batch = vectors.map((vector, i) => ({ id: i, vector }));
+  expect((await wide('/upsert', batch)).result).toBe('Success');
+  for (const [i, vector] of vectors.entries()) {
+    const { result } = await wide('/query', { vector, topK: 2 });
+    expect(entries(result)).toEqual([{ id: String(i), score: 1 }, expect.anything()]);
+  }
 });
 
 test('stored as halfvec, components are float16 in half the space, and an identical vector still scores 1', async () => {

@@ -141,6 +141,18 @@ describe('wrong configurations', () => {
     expect(problems.join('\n')).toMatch(/PORTICO_LOG_LEVEL: log\.level: /);
   });
 
+  it('ask for an HNSW index of more dimensions than it can have', () => {
+    const problems = (index: object) => problemsOf({ vector: { indexes: [{ dimension: 4_001, ...index }] } });
+    const tooMany = expect.stringMatching(
+      /vector\.indexes\[0\]\.dimension: expected at most 4000.* or hnsw\.enabled: false/,
+    );
+    expect(problems({})).toEqual([tooMany]);
+    expect(problems({ storage: 'halfvec' })).toEqual([tooMany]);
+    expect(problems({ hnsw: { enabled: false } })).toEqual([]);
+    expect(problems({ type: 'SPARSE' })).toEqual([]);
+    expect(problems({ dimension: 16_001, hnsw: { enabled: false } })).toHaveLength(1);
+  });
+
   it('never show a secret', () => {
     const problems = problemsOf(
       { kv: { databases: [{ token: 'has a blank hunter2', url: 'http://user:hunter2@x' }] } },

@@ -43,9 +43,10 @@ export const SIMILARITY_NAMES = [
 export const STORAGE_NAMES = ['vector', 'halfvec'] as const;
 export type Storage = (typeof STORAGE_NAMES)[number];
 
-/** pgvector's HNSW takes `vector` up to 2,000 dimensions and `halfvec` up to 4,000. */
+/** pgvector's HNSW takes `vector` up to 2,000 dimensions and `halfvec` up to 4,000; both types hold up to 16,000. */
 const MAX_VECTOR_DIMENSION = 2_000;
-export const MAX_DIMENSION = 4_000;
+export const MAX_HNSW_DIMENSION = 4_000;
+export const MAX_DIMENSION = 16_000;
 
 /** Largest finite float16; pgvector refuses to turn more into `halfvec`. */
 const FLOAT16_MAX = 65_504;
@@ -74,7 +75,8 @@ export interface Comparison {
 /**
  * SQL of a similarity function at a dimension. Above 2,000 dimensions the index is built on half precision (under
  * COSINE of the normalised vector, so that its size cannot leave float16's range); the score comes from the stored
- * components in float32, and an index of `halfvec` rounds what it is asked for as it rounded what it stored.
+ * components in float32, and an index of `halfvec` rounds what it is asked for as it rounded what it stored. Above 4,000
+ * there is no HNSW index.
  */
 export function comparison(similarity: SimilarityFunction, dimension: number, storage: Storage): Comparison {
   const { operator, operatorClass, score, needsLength } = FORMULAS[similarity];
@@ -98,7 +100,7 @@ export function comparison(similarity: SimilarityFunction, dimension: number, st
     needsLength,
     vanishingComponent: undefined,
   };
-  if (dimension <= MAX_VECTOR_DIMENSION) {
+  if (dimension <= MAX_VECTOR_DIMENSION || dimension > MAX_HNSW_DIMENSION) {
     return {
       ...common,
       nearestFirst: (column, parameter) => `${column} ${operator} ${parameter}`,

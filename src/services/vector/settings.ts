@@ -8,7 +8,7 @@ import {
   secret,
   tcpPort,
 } from '../../lib/settings.js';
-import { MAX_DIMENSION, SIMILARITY_NAMES, STORAGE_NAMES } from './score.js';
+import { MAX_DIMENSION, MAX_HNSW_DIMENSION, SIMILARITY_NAMES, STORAGE_NAMES } from './score.js';
 
 const MIB = 1024 * 1024;
 
@@ -68,75 +68,85 @@ const embeddingSettings = z.strictObject({
   timeoutMs: milliseconds(20_000).describe('Deadline of one request for embeddings in ms.'),
 });
 
-const indexSettings = z.strictObject({
-  name: instanceName()
-    .default('default')
-    .describe('Name of the index in logs, metrics and /readyz; its table belongs to this name.'),
-  path: basePath().default('/vector').describe('Where the index is served.'),
-  port: tcpPort().nullable().default(null).describe('Own port where the index is served at / as well.'),
-  type: z
-    .enum(INDEX_TYPES)
-    .default('DENSE')
-    .describe('DENSE, SPARSE or HYBRID (every record has both parts). Fixed once the index exists.'),
-  dimension: z
-    .int()
-    .min(1)
-    .max(MAX_DIMENSION)
-    .default(1536)
-    .describe('Components of every dense vector. Fixed once the index exists.'),
-  similarity: z
-    .enum(SIMILARITY_NAMES)
-    .default('COSINE')
-    .describe('COSINE, EUCLIDEAN or DOT_PRODUCT, of dense vectors. Fixed once the index exists.'),
-  storage: z
-    .enum(STORAGE_NAMES)
-    .default('vector')
-    .describe(
-      'vector keeps components as float32, halfvec as float16 in half the space. Fixed once the index exists.',
-    ),
-  hnsw: hnswSettings.prefault({}),
-  embedding: embeddingSettings.prefault({}),
-  token: secret('PORTICO_VECTOR_TOKEN')
-    .nullable()
-    .default(null)
-    .describe('Bearer token that may do everything.'),
-  readOnlyToken: secret('PORTICO_VECTOR_READONLY_TOKEN')
-    .nullable()
-    .default(null)
-    .describe('Bearer token that may read only; null for none.'),
-  bodyLimit: z
-    .int()
-    .min(1024)
-    .max(512 * MIB)
-    .default(64 * MIB)
-    .describe('Largest request body in bytes; 1,000 vectors of 1,536 dimensions take about 30 MB of JSON.'),
-  timeoutMs: milliseconds(30_000).describe('Deadline of a request in ms (504).'),
-  maxTopK: z.int().min(1).max(10_000).default(1_000).describe('Largest topK of a query.'),
-  maxPage: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(1_000)
-    .describe('Most records that one fetch or one page of a range returns.'),
-  maxMetadataBytes: z
-    .int()
-    .min(2)
-    .max(64 * MIB)
-    .default(64 * 1024)
-    .describe('Largest metadata of one vector, in bytes of JSON.'),
-  maxDataBytes: z
-    .int()
-    .min(0)
-    .max(64 * MIB)
-    .default(MIB)
-    .describe('Largest data of one vector, in bytes of UTF-8.'),
-  maxResumableQueries: z
-    .int()
-    .min(0)
-    .max(1_000_000)
-    .default(1_000)
-    .describe('Resumable queries that may be open at once; one more is answered 429.'),
-});
+const indexSettings = z
+  .strictObject({
+    name: instanceName()
+      .default('default')
+      .describe('Name of the index in logs, metrics and /readyz; its table belongs to this name.'),
+    path: basePath().default('/vector').describe('Where the index is served.'),
+    port: tcpPort().nullable().default(null).describe('Own port where the index is served at / as well.'),
+    type: z
+      .enum(INDEX_TYPES)
+      .default('DENSE')
+      .describe('DENSE, SPARSE or HYBRID (every record has both parts). Fixed once the index exists.'),
+    dimension: z
+      .int()
+      .min(1)
+      .max(MAX_DIMENSION)
+      .default(1536)
+      .describe(
+        'Components of every dense vector; more than 4,000 only with hnsw.enabled: false. Fixed once the index exists.',
+      ),
+    similarity: z
+      .enum(SIMILARITY_NAMES)
+      .default('COSINE')
+      .describe('COSINE, EUCLIDEAN or DOT_PRODUCT, of dense vectors. Fixed once the index exists.'),
+    storage: z
+      .enum(STORAGE_NAMES)
+      .default('vector')
+      .describe(
+        'vector keeps components as float32, halfvec as float16 in half the space. Fixed once the index exists.',
+      ),
+    hnsw: hnswSettings.prefault({}),
+    embedding: embeddingSettings.prefault({}),
+    token: secret('PORTICO_VECTOR_TOKEN')
+      .nullable()
+      .default(null)
+      .describe('Bearer token that may do everything.'),
+    readOnlyToken: secret('PORTICO_VECTOR_READONLY_TOKEN')
+      .nullable()
+      .default(null)
+      .describe('Bearer token that may read only; null for none.'),
+    bodyLimit: z
+      .int()
+      .min(1024)
+      .max(512 * MIB)
+      .default(64 * MIB)
+      .describe('Largest request body in bytes; 1,000 vectors of 1,536 dimensions take about 30 MB of JSON.'),
+    timeoutMs: milliseconds(30_000).describe('Deadline of a request in ms (504).'),
+    maxTopK: z.int().min(1).max(10_000).default(1_000).describe('Largest topK of a query.'),
+    maxPage: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(1_000)
+      .describe('Most records that one fetch or one page of a range returns.'),
+    maxMetadataBytes: z
+      .int()
+      .min(2)
+      .max(64 * MIB)
+      .default(64 * 1024)
+      .describe('Largest metadata of one vector, in bytes of JSON.'),
+    maxDataBytes: z
+      .int()
+      .min(0)
+      .max(64 * MIB)
+      .default(MIB)
+      .describe('Largest data of one vector, in bytes of UTF-8.'),
+    maxResumableQueries: z
+      .int()
+      .min(0)
+      .max(1_000_000)
+      .default(1_000)
+      .describe('Resumable queries that may be open at once; one more is answered 429.'),
+  })
+  .refine(
+    ({ type, dimension, hnsw }) => type === 'SPARSE' || !hnsw.enabled || dimension <= MAX_HNSW_DIMENSION,
+    {
+      error: `expected at most ${MAX_HNSW_DIMENSION}, which is what pgvector's HNSW takes, or hnsw.enabled: false, with which every query compares all vectors`,
+      path: ['dimension'],
+    },
+  );
 
 const databaseSettings = z.strictObject({
   url: backendUrl(['postgres:', 'postgresql:'], 'PORTICO_DATABASE_URL').describe(
