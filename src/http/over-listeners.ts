@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { watchForReset } from './reset-watch.js';
+import { linger, watchForReset } from './reset-watch.js';
 
 /** Who wants to know how an exchange ended. Made on first use: most requests end before anybody asks. */
 export class OverListeners {
@@ -20,7 +20,9 @@ export class OverListeners {
 
   add(listener: (sent: boolean) => void, onReset: (() => void) | undefined): void {
     this.listeners.push(listener);
-    if (onReset !== undefined) this.resetListeners.push(onReset);
+    if (onReset === undefined) return;
+    this.resetListeners.push(onReset);
+    linger(this.request.socket);
   }
 
   /** @param undisturbed neither an error nor the client ended it. @returns whether the whole reply went out */

@@ -8,6 +8,16 @@ const WATCH_MS = 10_000;
 
 const watches = new WeakMap<Socket, (hadError: boolean) => void>();
 
+/** A connection that ends with this reply is closed on this side only, until its client closes it too: else a reset would meet nobody. */
+export function linger(socket: Socket): void {
+  // what Node calls when the last reply is written
+  socket.destroySoon = () => {
+    socket.end();
+    const late = setTimeout(() => socket.destroy(), WATCH_MS);
+    socket.once('close', () => clearTimeout(late));
+  };
+}
+
 /**
  * Calls `listener` when the connection is reset within 10 s and the client sent nothing more on it. The system takes
  * some megabytes of a reply at once, so one that went out completely may still be lost with its connection: whoever

@@ -38,13 +38,14 @@ function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
 }
 
 test.each([
-  ['the gateway that has the instance', 0],
-  ['another gateway', 1],
+  ['the gateway that has the instance', 0, 'keep-alive'],
+  ['another gateway', 1, 'keep-alive'],
+  ['a gateway, on a connection for this request alone,', 0, 'close'],
 ])(
   'a client of %s that leaves while it reads a reply has taken nothing with it',
-  async (_name, place) => {
-    const topic = await kafka.topic(`unread${place}`);
-    const group = kafka.name(`unread${place}`);
+  async (_name, place, connection) => {
+    const topic = await kafka.topic(`unread-${place}-${connection}`);
+    const group = kafka.name(`unread-${place}-${connection}`);
     const path = `/consume/${group}/i/${topic}`;
     const [any] = running as [SpawnedGateway];
     await brokerClient(any.url)(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
@@ -57,7 +58,7 @@ test.each([
 
     const client = await RawClient.open(Number(new URL(url).port));
     client.write(
-      `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+      `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
     );
     await client.until(/"offset":0,/);
     client.socket.resetAndDestroy();
@@ -90,4 +91,20 @@ test('a client that has read its reply and leaves in order is not sent it again'
   await client.until(/"value":"x".*\]$/);
   client.end();
   expect((await call(`${path}?timeout=1000`)).body).toEqual([]);
+}, 30_000);
+
+test('a connection for one request is closed when its client closes it', async () => {
+  const topic = await kafka.topic('close');
+  const path = `/consume/${kafka.name('close')}/i/${topic}`;
+  const [{ url }] = running as [SpawnedGateway];
+  const call = brokerClient(url);
+  await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+  await call(`/produce/${topic}`, { value: 'x' });
+  const client = await RawClient.open(Number(new URL(url).port));
+  client.write(
+    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+  );
+  // the client's socket closes its side by itself at the end of the other
+  expect(await client.closed()).toMatch(/"value":"x".*\]$/);
+  expect((await call(`${path}?timeout=500`)).body).toEqual([]);
 }, 30_000);
