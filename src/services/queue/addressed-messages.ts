@@ -20,6 +20,8 @@ export interface PublishRequest {
   readonly callerIp: string | null;
   readonly queueName?: string;
   readonly scheduleId?: string;
+  /** It is the making of a schedule, so it has a cron expression. */
+  readonly isSchedule?: boolean;
 }
 
 export interface AddressedMessages {
@@ -74,6 +76,8 @@ function messageTo(
   { config, guard, now: clock }: AddressTools,
 ): NewMessage {
   const controls = new Controls(request.headers, request.settings, defaults);
+  if (controls.has('cron') && request.isSchedule !== true)
+    throw controls.refusal('cron', 'makes no schedule here; that is POST /v2/schedules/{destination}');
   const now = clock();
   const options = readPublishOptions(controls, request.headers, { limits: config, guard, now });
   const queueName = request.queueName ?? controls.get('queue-name') ?? null;

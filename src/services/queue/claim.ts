@@ -13,3 +13,14 @@ export type Claim =
   | { readonly kind: 'dying' }
   /** Finished, cancelled, unknown, or held until a token is made for it. */
   | { readonly kind: 'over' };
+
+/** What the store says of a message that could not be claimed. */
+export interface Standing {
+  attempt: number;
+  finished: boolean;
+  failing: boolean;
+  held: boolean;
+  free: boolean;
+  flow_key: string | null;
+  wait_ms: number;
+}

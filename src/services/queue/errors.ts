@@ -13,6 +13,16 @@ export const formatError: ErrorFormat = (error): z.output<typeof errorSchema> =>
 /** SQLSTATE of a text that Postgres cannot hold: one with a NUL character. */
 const NO_TEXT = '22021';
 
+/** Postgres refused the statement for what is in it. */
+export function isRefusal(error: unknown): boolean {
+  return classifyDatabaseError(error).kind === 'statement';
+}
+
+/** The same, or there was too much in it for the time that a statement has. */
+export function isTooMuch(error: unknown): boolean {
+  return isRefusal(error) || classifyDatabaseError(error).kind === 'timeout';
+}
+
 /** What Postgres' failure means to a sender. */
 export function unavailable(error: unknown): HttpError {
   if (error instanceof HttpError) return error;

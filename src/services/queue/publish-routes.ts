@@ -2,6 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../http/route.js';
 import { acceptMessages } from './accept.js';
 import { type AddressedMessages, addressedMessages, type PublishRequest } from './addressed-messages.js';
+import { Controls } from './control-headers.js';
 import { cutTarget } from './destination.js';
 import { checkName } from './names.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -38,7 +39,11 @@ export async function acceptAll(
 ): Promise<PublishAnswer[]> {
   const all = publishes.flatMap(({ messages }) => messages);
   await deps.usage.take(all.length);
-  const stored = await acceptMessages(all, deps.accept);
+  const stored = await acceptMessages(all, deps.accept).catch(async (error: unknown) => {
+    await deps.usage.giveBack(all.length);
+    throw error;
+  });
+  await deps.usage.giveBack(stored.filter(({ deduplicated }) => deduplicated).length);
   const published = all.map(({ id, url }, i): PublishedMessage => {
     const { messageId, deduplicated } = stored[i] ?? { messageId: id, deduplicated: false };
     return { messageId, url, ...(deduplicated ? { deduplicated: true as const } : {}) };
@@ -70,8 +75,7 @@ const publishRoute: RawRoute<QueueDeps> = {
   handle: (request, context, deps) => {
     const wanted = requestOf(request, context);
     // an older spelling of a schedule
-    if (request.headers['upstash-cron'] !== undefined || request.headers['service-cron'] !== undefined)
-      return createSchedule(wanted, deps);
+    if (new Controls(wanted.headers, wanted.settings).has('cron')) return createSchedule(wanted, deps);
     return publish(wanted, deps);
   },
 };

@@ -111,7 +111,7 @@ function openParts(
     events: new EventLog(database, schema, config.logRetention * 1_000),
     partitions: new EventPartitions(database, schema, config.logRetention * 1_000),
     keys: new SigningKeys(database, schema, { current, next }),
-    usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now),
+    usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now, log),
     groups: new UrlGroups(database, schema, config),
     index: new MessageIndex(database, schema),
     upkeep: new MessageUpkeep(database, schema, graceMs),

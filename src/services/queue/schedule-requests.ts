@@ -22,7 +22,7 @@ export async function createSchedule(request: PublishRequest, deps: QueueDeps): 
   const id = controls.get('schedule-id') ?? `scd_${randomBytes(12).toString('hex')}`;
   checkName(id, 'schedule');
   // whatever is wrong with its messages is told now; a group may still be made or change before the first of them
-  const { messages } = await addressedMessages(request, deps);
+  const { messages } = await addressedMessages({ ...request, isSchedule: true }, deps);
   const key = messages[0]?.deduplicationKey ?? null;
   const winner = key === null ? id : await claimKey(key, id, deps);
   if (winner !== id) return { status: 202, body: JSON.stringify({ scheduleId: winner, deduplicated: true }) };

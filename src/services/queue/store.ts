@@ -1,23 +1,14 @@
-import { classifyDatabaseError, type Database, type Queryable } from '../../lib/postgres.js';
+import type { Database, Queryable } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
-import type { Claim } from './claim.js';
+import type { Claim, Standing } from './claim.js';
 import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.js';
 import type { AttemptResult } from './decide.js';
+import { isRefusal, isTooMuch } from './errors.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
 import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
 import { inPieces } from './pieces.js';
 import { queueStatements } from './statements.js';
-
-interface Standing {
-  attempt: number;
-  finished: boolean;
-  failing: boolean;
-  held: boolean;
-  free: boolean;
-  flow_key: string | null;
-  wait_ms: number;
-}
 
 /** Two runs at once keep Postgres busy while Node decodes. */
 const PARALLEL_BATCHES = 2;
@@ -26,12 +17,6 @@ const MAX_BATCH = 200;
 const BATCH_BYTES = 16 * 1024 * 1024;
 /** The same for statements that write bodies: with 16 MiB they took longer than a statement may on two busy cores. */
 const WRITTEN_BYTES = 4 * 1024 * 1024;
-
-/** Postgres refused the statement for what is in it. */
-const isRefusal = (error: unknown) => classifyDatabaseError(error).kind === 'statement';
-
-/** The same, or there was too much in it for the time that a statement has. */
-const isTooMuch = (error: unknown) => isRefusal(error) || classifyDatabaseError(error).kind === 'timeout';
 
 export interface StoreOptions {
   readonly database: Database;

@@ -1,4 +1,5 @@
 import { HttpError } from '../../http/errors.js';
+import type { Logger } from '../../lib/logger.js';
 import type { Database } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { unavailable } from './errors.js';
@@ -13,20 +14,22 @@ interface Wanted {
 /** The daily limit of messages, counted in Postgres over all gateways: those that come together cost one statement. */
 export class DailyUsage {
   private readonly batches: Batcher<Wanted, boolean>;
+  private readonly giveBackSql: string;
 
   constructor(
-    database: Database,
+    private readonly database: Database,
     schema: string,
     /** Messages a UTC day; 0 or less: no limit, and nothing is counted. */
     private readonly limit: number,
     /** Unix time in ms. */
     private readonly now: () => number,
+    private readonly log: Logger,
   ) {
     const table = tableOf(schema, 'daily_usage');
     // the day is that of Postgres
     const sql = `insert into ${table} as u (day, messages) values ((now() at time zone 'UTC')::date, $1)
       on conflict (day) do update set messages = u.messages + excluded.messages returning messages`;
-    const giveBack = `update ${table} set messages = messages - $1 where day = (now() at time zone 'UTC')::date`;
+    this.giveBackSql = `update ${table} set messages = greatest(0, messages - $1) where day = (now() at time zone 'UTC')::date`;
     this.batches = new Batcher({
       size: 1_000,
       parallel: 1,
@@ -40,7 +43,7 @@ export class DailyUsage {
           return true;
         });
         const refused = counts.reduce((sum, { count }, i) => sum + (granted[i] ? 0 : count), 0);
-        if (refused > 0) await database.query(giveBack, [refused], 'queue_usage_back');
+        if (refused > 0) await database.query(this.giveBackSql, [refused], 'queue_usage_back');
         return granted;
       },
     });
@@ -66,6 +69,14 @@ export class DailyUsage {
         },
       },
     );
+  }
+
+  /** Takes back what was counted for messages that were not accepted after all; what fails here only costs the sender. */
+  async giveBack(count: number): Promise<void> {
+    if (this.limit <= 0 || count === 0) return;
+    await this.database.query(this.giveBackSql, [count], 'queue_usage_back').catch((err: unknown) => {
+      this.log.warn({ err, count }, 'queue: messages that were not accepted stay counted for the day');
+    });
   }
 
   /** Counts messages that nobody can be refused: callbacks, and those of schedules. */

@@ -49,3 +49,16 @@ it.each<[method: string, path: string, body: object | null]>([
   expect(await reply.json()).toEqual({ error: expect.stringContaining('NUL') });
   expect(reply.status).toBe(400);
 });
+
+it('a cron expression where no schedule is made is refused, and nothing is sent', async () => {
+  const cron = { 'Upstash-Cron': '* * * * *' };
+  const destination = 'https://example.com/';
+  const reply = await call('/v2/batch', 'POST', [{ destination, headers: cron }]);
+  expect(await reply.json()).toEqual([{ error: expect.stringContaining('upstash-cron') }]);
+  const queued = await call(`/v2/enqueue/queue/${destination}?upstash-cron=0+0+1+1+*`, 'POST', null);
+  expect(queued.status).toBe(400);
+  expect(await namespace.query('select id from $schema.messages')).toEqual([]);
+  const made = await call(`/v2/publish/${destination}?upstash-cron=0+0+1+1+*`, 'POST', null);
+  expect(await made.json()).toEqual({ scheduleId: expect.stringMatching(/^scd_/) });
+  expect(await namespace.query('select id from $schema.messages')).toEqual([]);
+});
