@@ -150,23 +150,27 @@ async function serveRaw(
 
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
   const { exchange } = request as MountedRequest;
-  const schemas = route.request ?? {};
   if (route.bodyFlow?.takes(request.headers)) {
-    const params = checked(schemas.params, 'path', () => request.params) as never;
+    const params = checked(route.request?.params, 'path', () => request.params) as never;
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
     await sendValue(exchange, value);
     return;
   }
-  const body = await bodyOf(request, exchange, limitOf(route, instance));
-  const input = {
+  const input = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
+  if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
+  await sendValue(exchange, await route.handle(input, exchange, undefined));
+}
+
+/** Apart from what waits for the handler: a large body must not stay in memory as long as that. */
+function inputOf(route: JsonRoute, request: Request, body: Buffer): never {
+  const schemas = route.request ?? {};
+  return {
     params: checked(schemas.params, 'path', () => request.params),
     query: checked(schemas.query, 'query', () => queryOf(request.url)),
     headers: checked(schemas.headers, 'header', () => withContractNames(request.headers)),
     body: checked(schemas.body, 'body', () => (route.parseBody ?? parseJson)(body)),
   } as never;
-  if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
-  await sendValue(exchange, await route.handle(input, exchange, undefined));
 }
 
 async function sendValue(exchange: Exchange, value: unknown): Promise<void> {

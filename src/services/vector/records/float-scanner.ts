@@ -21,8 +21,9 @@ const ROOM = 1 + 2 + 12 + 8 + 2;
 
 /** Reads arrays of JSON numbers as float32. */
 export class FloatScanner {
-  floats: Float32Array;
-  /** How many are in `floats`. */
+  /** Is replaced when it is full; outlives the scanner and its bytes. */
+  readonly store: { floats: Float32Array };
+  /** How many are in the store. */
   count = 0;
   /** Where reading goes on. */
   at = 0;
@@ -32,7 +33,7 @@ export class FloatScanner {
   constructor(private readonly bytes: Buffer) {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     // 16 characters a number are usual; there is room for more when they are shorter
-    this.floats = new Float32Array((bytes.length >> 4) + 16);
+    this.store = { floats: new Float32Array((bytes.length >> 4) + 16) };
   }
 
   /**
@@ -65,7 +66,8 @@ export class FloatScanner {
    * @returns whether that was the end of the array; otherwise `number` has to decide what comes next
    */
   private usual(): boolean {
-    const { bytes, view, floats } = this;
+    const { bytes, view } = this;
+    const { floats } = this.store;
     const last = bytes.length - ROOM;
     let { at, count } = this;
     let ended = false;
@@ -179,11 +181,12 @@ export class FloatScanner {
   }
 
   private push(value: number): void {
-    if (this.count === this.floats.length) {
-      const larger = new Float32Array(2 * this.floats.length);
-      larger.set(this.floats);
-      this.floats = larger;
+    const { store } = this;
+    if (this.count === store.floats.length) {
+      const larger = new Float32Array(2 * store.floats.length);
+      larger.set(store.floats);
+      store.floats = larger;
     }
-    this.floats[this.count++] = value;
+    store.floats[this.count++] = value;
   }
 }
