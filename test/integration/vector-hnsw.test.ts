@@ -106,6 +106,19 @@ afterAll(async () => {
   await dropSchema(SCHEMA);
 });
 
+interface Scans {
+  whole: string;
+  byIndex: string;
+}
+
+const tableScans = () =>
+  withPostgres(async (client) => {
+    const { rows } = await client.query<Scans>(
+      `select seq_scan as whole, idx_scan as "byIndex" from pg_stat_user_tables where relid = '${SCHEMA}.records_1'::regclass`,
+    );
+    return rows[0] as Scans;
+  });
+
 async function recall(
   index: ReturnType<typeof vectorCaller>,
   space: string,
@@ -220,4 +233,18 @@ test('other parameters lead to new graphs and then the old ones go; a lost one i
   const index = await start({ hnsw: { enabled: false } });
   await eventually(async () => expect(await hnswIndexes()).toEqual([]), 60_000);
   expect(await recall(index, 'one', {})).toBe(1);
+});
+
+test('a small namespace beside large ones is read by its index, not with the whole table', async () => {
+  // a build of a graph would read the table
+  const index = await start({ hnsw: { enabled: false } });
+  await index('/upsert/small', { id: 'a', vector: point() });
+  const before = await tableScans();
+  expect((await index('/query/small', { vector: point(), topK: 1 })).result).toHaveLength(1);
+  await stopAll();
+  // Postgres reports a connection's statistics when it ends
+  await eventually(async () =>
+    expect(Number((await tableScans()).byIndex)).toBeGreaterThan(Number(before.byIndex)),
+  );
+  expect((await tableScans()).whole).toBe(before.whole);
 });
