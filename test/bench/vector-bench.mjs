@@ -325,8 +325,18 @@ export class VectorBench {
   }
 
   async #connect() {
-    const options = '-c hnsw.ef_search=80 -c hnsw.iterative_scan=relaxed_order -c jit=off';
-    const client = new pg.Client({ connectionString: process.env.PORTICO_DATABASE_URL, options });
+    // those of the service: a reference that plans otherwise runs other statements
+    const options = [
+      'hnsw.ef_search=80',
+      'hnsw.iterative_scan=relaxed_order',
+      'jit=off',
+      'enable_seqscan=off',
+      'max_parallel_workers_per_gather=0',
+    ];
+    const client = new pg.Client({
+      connectionString: process.env.PORTICO_DATABASE_URL,
+      options: options.map((option) => `-c ${option}`).join(' '),
+    });
     await client.connect();
     return client;
   }
