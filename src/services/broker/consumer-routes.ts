@@ -14,6 +14,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     operationId: 'broker.consume',
     summary: 'Reads on as an instance of a consumer group, which the first call makes.',
     methods: ['GET', 'POST'],
+    changesData: true,
     path: '/consume/:group/:instance',
     request: {
       params: schemas.groupParams,
@@ -32,6 +33,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     operationId: 'broker.consumeTopic',
     summary: 'The same for one topic, without a body.',
     methods: ['GET'],
+    changesData: true,
     path: '/consume/:group/:instance/:topic',
     request: {
       params: schemas.groupTopicParams,
@@ -48,6 +50,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     operationId: 'broker.commit',
     summary: 'Commits the given offsets, or what the instance was last given.',
     methods: ['GET', 'POST'],
+    changesData: true,
     path: '/commit/:group/:instance',
     request: { params: schemas.groupParams, body: schemas.commitBody },
     reply: schemas.successReply,

@@ -108,16 +108,20 @@ test('records of a reply that could not be sent are handed out again', async () 
   );
 }, 20_000);
 
-test('HEAD consumes nothing', async () => {
+test('HEAD writes, consumes and commits nothing', async () => {
   const { topic, group } = await fresh({ records: 1 });
-  const head = await fetch(`${url()}/broker/consume/${group}/i/${topic}?timeout=3000`, {
-    method: 'HEAD',
-    headers: {
-      authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
-      ...EARLIEST,
-    },
-  });
-  expect(head.status).toBe(200);
+  const authorization = `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`;
+  for (const path of [
+    `/produce/${topic}/v1`,
+    `/consume/${group}/i/${topic}?timeout=3000`,
+    `/commit/${group}/i`,
+  ]) {
+    const head = await fetch(`${url()}/broker${path}`, {
+      method: 'HEAD',
+      headers: { authorization, ...EARLIEST },
+    });
+    expect([path, head.status]).toEqual([path, 405]);
+  }
   expect(values(await consume(group, 'i', topic, EARLIEST))).toEqual(['v0']);
 });
 
