@@ -11,7 +11,7 @@ const QUEUES = ['work', 'dead', 'unrouted', ...LEVELS.flatMap((l) => DIGITS.map(
 export async function removeQueueService(prefix: string, schema: string): Promise<void> {
   const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
   const channel = await connection.createChannel();
-  const named = (part: string) => `${prefix}-v3-${part}`;
+  const named = (part: string) => `${prefix}-v4-${part}`;
   // deleting what is not there does nothing
   await Promise.all([
     ...EXCHANGES.map((part) => channel.deleteExchange(named(part))),

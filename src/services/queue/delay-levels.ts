@@ -25,7 +25,7 @@ export function delayLevels(names: TopologyNames, { base, levels }: DelayShape =
   const all = Array.from({ length: levels }, (_, level) => level);
   const digits = Array.from({ length: base - 1 }, (_, index) => index + 1);
   return {
-    // tokens that no queue takes would stall the dead-letter worker of the level above for good (32 of them do)
+    // a token that no queue takes tells that one is gone
     exchanges: all.map((level) => ({
       name: names.level(level),
       type: 'topic',
@@ -40,15 +40,16 @@ function below(names: TopologyNames, level: number): string {
   return level === 0 ? names.delivery : names.level(level - 1);
 }
 
+/**
+ * At most once: RabbitMQ may drop a token on its way, which the sweeper finds. "at-least-once" would keep it and hold up
+ * its whole queue for three minutes when 32 have nowhere to go, as after each restart (see sweeper.ts).
+ */
 function waitQueue(names: TopologyNames, level: number, digit: number, base: number): QueueDeclaration {
   return {
     name: names.wait(level, digit),
-    // at-least-once keeps the token here until the next queue has confirmed it; it asks for reject-publish
     arguments: {
       'x-queue-type': 'quorum',
       'x-message-ttl': digit * base ** level * DELAY_UNIT_MS,
-      'x-overflow': 'reject-publish',
-      'x-dead-letter-strategy': 'at-least-once',
       'x-dead-letter-exchange': below(names, level),
     },
   };

@@ -74,10 +74,11 @@ export function openDelivery(parts: DeliveryParts): void {
     onUp: async (channel) => {
       await parts.declare(channel);
       await dispatcher.attach(channel);
+      sweeper.reconnected();
     },
     onDown: () => dispatcher.detach(),
   });
-  openSweeper(parts, link);
+  const sweeper = openSweeper(parts, () => link.channel);
   const scheduler = new Scheduler(parts.scheduler);
   lifecycle.onStop('queue schedules', () => scheduler.stop());
   lifecycle.onStop('queue deliveries', () => dispatcher.stop(config.stopGraceMs), config.stopGraceMs + 5_000);
@@ -110,7 +111,7 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
   });
 }
 
-function openSweeper(parts: DeliveryParts, link: BrokerLink): void {
+function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): Sweeper {
   const { config, runtime, topology, keys, partitions } = parts;
   const sweeper = new Sweeper({
     ...parts,
@@ -120,10 +121,11 @@ function openSweeper(parts: DeliveryParts, link: BrokerLink): void {
       },
       () => partitions.keep(runtime.now()),
     ],
-    backlog: async () => (await link.channel?.checkQueue(topology.names.work))?.messageCount,
+    backlog: async () => (await channel()?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,
     ages: { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
     log: runtime.log,
   });
   runtime.lifecycle.onStop('queue sweeper', () => sweeper.stop());
+  return sweeper;
 }

@@ -15,13 +15,18 @@ export class MessageUpkeep {
     this.sql = queueStatements(schema);
   }
 
-  /** Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps. */
-  sweep(limit: number): Promise<(Token & { readonly failing: boolean })[]> {
+  /**
+   * Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps.
+   * @param earlyGraceMs a shorter grace, for messages that have not been swept and are older than the usual one
+   */
+  sweep(limit: number, earlyGraceMs = this.graceMs): Promise<(Token & { readonly failing: boolean })[]> {
     return this.database.transaction(async (connection) => {
       const key = `portico queue sweep ${this.schema}`;
       const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
       if (lock.rows[0]?.taken !== true) return [];
-      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [this.graceMs, limit])).rows;
+      const early = Math.max(0, this.graceMs - earlyGraceMs);
+      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [this.graceMs, limit, early]))
+        .rows;
     });
   }
 

@@ -105,11 +105,16 @@ export function queueStatements(schema: string) {
 
     sweepLock: `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,
 
-    /** Messages that should have been claimed by now, at most $2; looks again after $1 ms, doubled each time */
+    /**
+     * Messages that should have been claimed by now, at most $2; looks again after $1 ms, doubled each time. $3 ms before
+     * that, those too that nobody can be about to cancel because their sender was refused: retries, and what is old.
+     */
     sweep: `update ${messages} m set sweeps = sweeps + 1,
         sweep_at = now() + least($1::float8 * 2 ^ least(sweeps, 10), 3600000) * interval '1 millisecond'
       from (
-        select id from ${messages} where finished_at is null and sweep_at < now() and ${free}
+        select id from ${messages} where finished_at is null and ${free}
+          and sweep_at < ${fromNow('$3::float8')} and (sweep_at < now() or (sweeps = 0
+            and (attempt > 0 or created_at < (extract(epoch from now()) * 1000 - $1::float8))))
         order by sweep_at limit $2 for update skip locked
       ) lost
       where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,

@@ -4,9 +4,17 @@ import type { TokenPublisher } from './publisher.js';
 import type { Turns } from './turns.js';
 
 /** Messages looked at in one sweep; while the work queue is longer than this, what is overdue only waits its turn. */
-const SWEEP_LIMIT = 500;
+const SWEEP_LIMIT = 2_000;
 const PURGE_LIMIT = 2_000;
 const CONFIRM_MS = 10_000;
+
+/**
+ * RabbitMQ that comes back drops every token that became due while it was away: its queues are there before its exchanges
+ * are (3.10; "at-least-once" keeps them, and holds up their queue for three minutes). So after a new connection messages
+ * count as lost early, this long after their time, in ms, and for so long.
+ */
+const EARLY_GRACE_MS = 3_000;
+const EARLY_FOR_MS = 60_000;
 
 export interface SweeperOptions {
   readonly upkeep: MessageUpkeep;
@@ -26,6 +34,7 @@ export interface SweeperOptions {
 export class Sweeper {
   private readonly timer: NodeJS.Timeout;
   private stopping = false;
+  private earlyUntil = 0;
   private running: Promise<void> | undefined;
 
   constructor(private readonly options: SweeperOptions) {
@@ -34,6 +43,11 @@ export class Sweeper {
         this.running = undefined;
       });
     }, options.intervalMs);
+  }
+
+  /** To be called with each new connection: tokens may have been lost with the one before. */
+  reconnected(): void {
+    this.earlyUntil = performance.now() + EARLY_FOR_MS;
   }
 
   async stop(): Promise<void> {
@@ -58,16 +72,25 @@ export class Sweeper {
   }
 
   private async sweep(): Promise<void> {
-    const { upkeep, publisher, backlog, log } = this.options;
+    const { log } = this.options;
+    for (let found = SWEEP_LIMIT; found === SWEEP_LIMIT && !this.stopping; ) {
+      found = await this.sweepSome();
+      if (found > 0) log.info({ messages: found }, 'queue: overdue messages get a new token');
+    }
+  }
+
+  /** @returns how many messages got a new token */
+  private async sweepSome(): Promise<number> {
+    const { upkeep, publisher, backlog } = this.options;
     const waiting = await backlog();
-    if (waiting === undefined || waiting > SWEEP_LIMIT || publisher.unavailable !== undefined) return;
-    const lost = await upkeep.sweep(SWEEP_LIMIT);
-    if (lost.length === 0) return;
-    log.info({ messages: lost.length }, 'queue: overdue messages get a new token');
+    if (waiting === undefined || waiting > SWEEP_LIMIT || publisher.unavailable !== undefined) return 0;
+    const early = performance.now() < this.earlyUntil;
+    const lost = await upkeep.sweep(SWEEP_LIMIT, early ? EARLY_GRACE_MS : undefined);
     await Promise.all(
       lost.map((token) =>
         token.failing ? publisher.bury(token, CONFIRM_MS) : publisher.publish(token, 0, CONFIRM_MS),
       ),
     );
+    return lost.length;
   }
 }

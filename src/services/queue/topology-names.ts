@@ -1,5 +1,5 @@
 /** Part of every name: objects of another layout can then never be taken for this one's (RabbitMQ refuses to change them). */
-const LAYOUT = 'v3';
+const LAYOUT = 'v4';
 
 /** What the service's exchanges and queues in RabbitMQ are called. */
 export interface TopologyNames {

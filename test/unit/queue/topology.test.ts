@@ -89,7 +89,7 @@ it('takes a negative delay as none', () => {
   expect(routeFor(names, -5)).toEqual(routeFor(names, 0));
 });
 
-it('stalls nothing when a queue is gone: what it should have held arrives as unrouted', () => {
+it('tells when a queue is gone: what it should have held arrives as unrouted', () => {
   const { base } = DELAY_SHAPE;
   const whole = describeTopology('p');
   const { names } = whole;
@@ -119,10 +119,7 @@ it('binds queues that survive a restart, keep what they hold, and forward no oth
     expect(queue.arguments['x-queue-type']).toBe('quorum');
     expect(queue.arguments).not.toHaveProperty('x-dead-letter-routing-key');
     if (queue.arguments['x-message-ttl'] !== undefined)
-      expect(queue.arguments).toMatchObject({
-        'x-dead-letter-strategy': 'at-least-once',
-        'x-overflow': 'reject-publish',
-      });
+      expect(queue.arguments).not.toHaveProperty('x-dead-letter-strategy');
   }
   expect(queues.find(({ name }) => name === names.work)?.arguments['x-delivery-limit']).toBeGreaterThan(
     1_000,
