@@ -152,6 +152,9 @@ test('COPY of a key to itself answers 0; other databases, other keys and mistake
   const other = `emulations-test:${randomBytes(6).toString('hex')}`;
   await redis('SET', other, 'v', 'EX', 60);
   expect(await run('COPY', other, other, 'DB', OTHER_DATABASE)).toBe('1');
+  await redis('SELECT', OTHER_DATABASE);
+  expect(await redis('DEL', other)).toBe('1');
+  await redis('SELECT', DATABASE);
 });
 
 describe('ZRANGE with LIMIT by index', () => {
