@@ -30,7 +30,7 @@ export function openVectorDatabase(
       // Where most rows are of one namespace, Postgres reads the whole table for any other (48 ms of two processes beside
       // 100,000 x 384); by the index the small one takes less than 1 ms and the large one as long as before.
       enable_seqscan: 'off',
-      // Starting workers takes 10 ms, also for the branch of a statement that then does not run: 142 instead of 551 queries a
+      // Starting workers takes 10 ms, also for the branch of a statement that then does not run: 142 instead of 700 queries a
       // second with HNSW and 4 clients.
       max_parallel_workers_per_gather: '0',
     },
