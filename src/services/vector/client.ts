@@ -27,7 +27,7 @@ export function openVectorDatabase(
       'hnsw.iterative_scan': 'relaxed_order',
       // compiling costs more than it saves in statements of a few ms
       jit: 'off',
-      // Where most rows are of one namespace, Postgres reads the whole table for any other (48 ms of two processes beside
+      // Where most rows are of one namespace, Postgres reads the whole table for any other (48 ms of several processes beside
       // 100,000 x 384); by the index the small one takes less than 1 ms and the large one as long as before.
       enable_seqscan: 'off',
       // Starting workers takes 10 ms, also for the branch of a statement that then does not run: 142 instead of 700 queries a
