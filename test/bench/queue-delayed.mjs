@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { startQueueGateway } from './queue-gateway.mjs';
-import { startServer } from './server-process.mjs';
+import { startSink } from './queue-traffic.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
@@ -13,10 +13,7 @@ const LATE_GOAL_MS = 1_000;
 
 /** Many delayed messages waiting: what they cost the gateway in memory, and how late they are delivered. */
 export async function run() {
-  const sink = await startServer({
-    args: ['test/bench/queue-sink.mjs'],
-    portOf: (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined,
-  });
+  const sink = await startSink();
   const gateway = await startQueueGateway();
   try {
     const rssBefore = gateway.rssMegabytes();

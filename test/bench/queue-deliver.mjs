@@ -1,13 +1,12 @@
-import { Agent, request as httpRequest } from 'node:http';
 import { startQueueGateway } from './queue-gateway.mjs';
-import { startServer } from './server-process.mjs';
+import { countOf, publish, startSink } from './queue-traffic.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const RATE_GOAL = 2_000;
 const IDLE_GOAL_MS = 20;
-const BODY = Buffer.alloc(500, 'x');
+const MESSAGE = { body: Buffer.alloc(500, 'x') };
 
 /**
  * End to end, publish to delivery, on loopback: the time of one message when nothing else is under way, and the rate at
@@ -16,10 +15,7 @@ const BODY = Buffer.alloc(500, 'x');
  */
 export async function run(given) {
   const load = { rounds: 5, seconds: 5, connections: 64, ...given };
-  const sink = await startServer({
-    args: ['test/bench/queue-sink.mjs'],
-    portOf: (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined,
-  });
+  const sink = await startSink();
   const gateway = await startQueueGateway();
   try {
     await idleLatency(gateway, sink);
@@ -29,33 +25,6 @@ export async function run(given) {
     await sink.stop();
   }
 }
-
-const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
-
-function publish(gateway, url) {
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(
-      {
-        agent,
-        port: gateway.port,
-        host: '127.0.0.1',
-        method: 'POST',
-        path: `/queue/v2/publish/${url}`,
-        headers: { authorization: `Bearer ${gateway.token}`, 'content-length': BODY.length },
-      },
-      (response) => {
-        response.resume();
-        response.on('end', () =>
-          response.statusCode === 200 ? resolve() : reject(new Error(`publish: ${response.statusCode}`)),
-        );
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end(BODY);
-  });
-}
-
-const countOf = async (sink) => Number(await (await fetch(`http://127.0.0.1:${sink.port}/count`)).text());
 
 async function untilCount(sink, wanted) {
   for (;;) {
@@ -68,7 +37,7 @@ async function untilCount(sink, wanted) {
 async function idleLatency(gateway, sink) {
   const before = await countOf(sink);
   for (let i = 0; i < 100; i++) {
-    await publish(gateway, `http://127.0.0.1:${sink.port}/idle`);
+    await publish(gateway, `http://127.0.0.1:${sink.port}/idle`, MESSAGE);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await untilCount(sink, before + 100);
@@ -99,7 +68,7 @@ async function sustained(gateway, sink, { seconds, connections }) {
         continue;
       }
       published += 1;
-      await publish(gateway, `http://127.0.0.1:${sink.port}/load`);
+      await publish(gateway, `http://127.0.0.1:${sink.port}/load`, MESSAGE);
     }
   };
   await Promise.all(Array.from({ length: connections }, sender));

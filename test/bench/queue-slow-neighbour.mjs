@@ -1,13 +1,12 @@
-import { Agent, request as httpRequest } from 'node:http';
 import { startQueueGateway } from './queue-gateway.mjs';
-import { startServer } from './server-process.mjs';
+import { countOf, publish, startSink } from './queue-traffic.mjs';
 
 /** Which backends must run, by their names in `compose/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const FALL_GOAL = 0.1;
 const SLOW_MS = 10_000;
-const agent = new Agent({ keepAlive: true });
+const MESSAGE = { headers: { 'upstash-retries': '0' }, body: 'x' };
 
 /**
  * A destination that takes 1 ms, alone and beside one that takes 10 s and has more due than it can take: by how much
@@ -16,16 +15,16 @@ const agent = new Agent({ keepAlive: true });
  */
 export async function run(given) {
   const load = { rounds: 5, seconds: 5, connections: 64, ...given };
-  const portOf = (line) => Number(/^listening on (\d+)$/.exec(line)?.[1]) || undefined;
-  const fast = await startServer({ args: ['test/bench/queue-sink.mjs'], portOf });
-  const slow = await startServer({ args: ['test/bench/queue-sink.mjs'], portOf });
+  const fast = await startSink();
+  const slow = await startSink();
   const gateway = await startQueueGateway();
   const rates = { alone: [], beside: [] };
   try {
     for (let round = 0; round < Math.min(3, load.rounds); round++) {
       rates.alone.push(await throughput(gateway, fast, load));
       const end = performance.now() + load.seconds * 1_000;
-      for (let i = 0; i < 400; i++) await publish(gateway, `http://127.0.0.1:${slow.port}/after/${SLOW_MS}`);
+      for (let i = 0; i < 400; i++)
+        await publish(gateway, `http://127.0.0.1:${slow.port}/after/${SLOW_MS}`, MESSAGE);
       rates.beside.push(
         await throughput(gateway, fast, { ...load, seconds: Math.max(2, (end - performance.now()) / 1_000) }),
       );
@@ -55,31 +54,8 @@ async function throughput(gateway, sink, { seconds, connections }) {
   const started = performance.now();
   const end = started + seconds * 1_000;
   const sender = async () => {
-    while (performance.now() < end) await publish(gateway, `http://127.0.0.1:${sink.port}/after/1`);
+    while (performance.now() < end) await publish(gateway, `http://127.0.0.1:${sink.port}/after/1`, MESSAGE);
   };
   await Promise.all(Array.from({ length: connections }, sender));
   return ((await countOf(sink)) - before) / ((performance.now() - started) / 1_000);
-}
-
-const countOf = async (sink) => Number(await (await fetch(`http://127.0.0.1:${sink.port}/count`)).text());
-
-function publish(gateway, url) {
-  return new Promise((resolve, reject) => {
-    const outgoing = httpRequest(
-      {
-        agent,
-        port: gateway.port,
-        host: '127.0.0.1',
-        method: 'POST',
-        path: `/queue/v2/publish/${url}`,
-        headers: { authorization: `Bearer ${gateway.token}`, 'upstash-retries': '0' },
-      },
-      (response) => {
-        response.resume();
-        response.on('end', resolve);
-      },
-    );
-    outgoing.on('error', reject);
-    outgoing.end('x');
-  });
 }

@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { eventually } from '../../support/eventually.js';
 import { type BrokerRecord, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
-import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
+import { PeerGateways } from '../../support/peers.js';
+import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 
 type Groups = { name: string; instances: { name: string; topics: { partitions: number[] }[] }[] }[];
 
@@ -11,27 +10,15 @@ const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Int
 const INSTANCES = [...'abcdefghij'];
 
 let kafka: KafkaNamespace;
-const gateways: SpawnedGateway[] = [];
+let peers: PeerGateways;
+let gateways: SpawnedGateway[];
 const calls = () => gateways.map(({ url }) => brokerClient(url));
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
-}
-
-const documentFor = (listen: string, addresses: string[]) => ({
-  broker: { peers: { listen, addresses, secret: 'the-secret-of-the-peers-0123456789' } },
-});
-
-let places: string[];
 
 beforeAll(async () => {
   kafka = await kafkaNamespace();
-  places = (await freePorts(3)).map((port) => `127.0.0.1:${port}`);
-  gateways.push(...(await Promise.all(places.map((listen) => spawnGateway(documentFor(listen, places))))));
+  peers = await PeerGateways.of(3);
+  await Promise.all(peers.places.map((_, i) => peers.start(i)));
+  gateways = peers.running;
   await eventually(() => {
     for (const { lines } of gateways)
       expect(lines.filter((line) => line.includes('peer found'))).toHaveLength(2);
@@ -39,7 +26,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
+  await peers.stop();
   await kafka.dispose();
 }, 40_000);
 
@@ -172,7 +159,7 @@ test('the owner is killed in the middle of a consume: the next request finds the
   }, 20_000);
   await Promise.all(waits);
   // it comes back and takes part again
-  gateways[0] = await spawnGateway(documentFor(places[0] as string, places));
+  await peers.start(0);
   await eventually(async () => {
     for (const call of calls())
       for (const instance of instances) expect((await consume(call, instance, 100)).status).toBe(200);
@@ -181,9 +168,9 @@ test('the owner is killed in the middle of a consume: the next request finds the
 }, 120_000);
 
 test('whoever does not know the secret is refused', async () => {
-  const reply = await fetch(`http://${places[1]}/ping`, { headers: { authorization: 'Bearer wrong' } });
+  const reply = await fetch(`http://${peers.places[1]}/ping`, { headers: { authorization: 'Bearer wrong' } });
   expect(reply.status).toBe(401);
-  const none = await fetch(`http://${places[1]}/`, {
+  const none = await fetch(`http://${peers.places[1]}/`, {
     method: 'POST',
     body: '{"cluster":"default","hop":"machine","request":{"operation":"list"}}\n',
   });

@@ -77,34 +77,31 @@ test.each([
   30_000,
 );
 
-test('a client that has read its reply and leaves in order is not sent it again', async () => {
-  const topic = await kafka.topic('read');
-  const path = `/consume/${kafka.name('read')}/i/${topic}`;
+/** An instance that has joined, a record for it, and a client that has asked for that by bytes of its own. */
+async function clientOfOneRecord(name: string, headers = '') {
+  const topic = await kafka.topic(name);
+  const path = `/consume/${kafka.name(name)}/i/${topic}`;
   const [{ url }] = running as [SpawnedGateway];
   const call = brokerClient(url);
   await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
   await call(`/produce/${topic}`, { value: 'x' });
   const client = await RawClient.open(Number(new URL(url).port));
   client.write(
-    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\n${headers}Authorization: ${AUTHORIZATION}\r\n\r\n`,
   );
+  return { client, consume: (timeout: number) => call(`${path}?timeout=${timeout}`) };
+}
+
+test('a client that has read its reply and leaves in order is not sent it again', async () => {
+  const { client, consume } = await clientOfOneRecord('read');
   await client.until(/"value":"x".*\]$/);
   client.end();
-  expect((await call(`${path}?timeout=1000`)).body).toEqual([]);
+  expect((await consume(1_000)).body).toEqual([]);
 }, 30_000);
 
 test('a connection for one request is closed when its client closes it', async () => {
-  const topic = await kafka.topic('close');
-  const path = `/consume/${kafka.name('close')}/i/${topic}`;
-  const [{ url }] = running as [SpawnedGateway];
-  const call = brokerClient(url);
-  await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
-  await call(`/produce/${topic}`, { value: 'x' });
-  const client = await RawClient.open(Number(new URL(url).port));
-  client.write(
-    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
-  );
+  const { client, consume } = await clientOfOneRecord('close', 'Connection: close\r\n');
   // the client's socket closes its side by itself at the end of the other
   expect(await client.closed()).toMatch(/"value":"x".*\]$/);
-  expect((await call(`${path}?timeout=500`)).body).toEqual([]);
+  expect((await consume(500)).body).toEqual([]);
 }, 30_000);
