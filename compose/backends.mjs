@@ -38,8 +38,11 @@ export async function backends(name) {
   const context = { p, secrets: secretsOf(p) };
   const engine = await chooseEngine(p);
   const set = engine === 'docker' ? dockerBackends(context) : nativeBackends(context);
+  let refused = false;
   const start = async (names, progress) => {
+    refused = true;
     await demandEngine(engine);
+    refused = false;
     const isFirst = noteEngine(p, engine);
     notePorts(p);
     try {
@@ -50,7 +53,9 @@ export async function backends(name) {
       throw error;
     }
   };
-  return { ...set, start, profile: p, secrets: context.secrets, engine };
+  // whoever could not even begin has nothing to end, and no engine to ask
+  const stop = (names) => (refused ? Promise.resolve({}) : set.stop(names));
+  return { ...set, start, stop, profile: p, secrets: context.secrets, engine };
 }
 
 /** After a start of which nothing came: ends what may be there of it, and forgets the way that was taken. */
