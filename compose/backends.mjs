@@ -7,7 +7,7 @@ import { chooseEngine, demandEngine, forgetEngine, noteEngine } from './engine.m
 import { Interrupted } from './interruption.mjs';
 import { withLock } from './lock.mjs';
 import { nativeBackends } from './native/native-backends.mjs';
-import { redisTestVariables } from './native/redis-program.mjs';
+import { testPrograms } from './native/test-programs.mjs';
 import { forgetPorts, makeFolders, notePorts, profile } from './profile.mjs';
 import { secretsOf } from './secrets.mjs';
 
@@ -24,8 +24,8 @@ import { secretsOf } from './secrets.mjs';
  * @property {() => Promise<void>} reset forgets all data; for when none runs
  * @property {(names?: string[]) => Record<string, string>} urls the addresses, as the gateway's variables
  *
- * @typedef {{state: 'running' | 'started' | 'failed', reason?: string, note?: string, ms: number}} StartResult
- *   note: what the user should know although it runs
+ * @typedef {{state: 'running' | 'started' | 'failed', reason?: string, notes?: string[], ms: number}} StartResult
+ *   notes: what the user should know although it runs
  */
 
 /**
@@ -88,7 +88,7 @@ const actions = {
     console.log(JSON.stringify(await set.status(), null, 2));
   },
   async env(set, names) {
-    const variables = { ...set.urls(names), ...(await redisTestVariables(set.profile)) };
+    const variables = { ...set.urls(names), ...(await testPrograms(set.profile, () => undefined)) };
     for (const [key, value] of Object.entries(variables)) console.log(`${key}=${quoted(value)}`);
   },
 };

@@ -1,9 +1,13 @@
+import { setMaxListeners } from 'node:events';
+
 /**
  * Whether the user wants out. A start that is interrupted stops waiting at once and then takes down what it began.
  */
 const controller = new AbortController();
 
 export const interruption = controller.signal;
+// each download and each program that runs listens while it lasts
+setMaxListeners(0, interruption);
 
 export class Interrupted extends Error {
   constructor() {

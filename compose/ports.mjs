@@ -10,6 +10,18 @@ export function portIsFree(port) {
   });
 }
 
+/** @returns {Promise<number>} a port of 127.0.0.1 that nobody uses now */
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ host: '127.0.0.1', port: 0 }, () => {
+      const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+      server.close(() => resolve(port));
+    });
+  });
+}
+
 /**
  * @param {number} port
  * @param {string} owner what the port is for

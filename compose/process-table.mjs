@@ -66,6 +66,20 @@ export function taggedWith(variable) {
   });
 }
 
+/** @returns {boolean} whether no process that this user may look into runs from a folder, or was given it as an argument */
+export function nobodyUses(folder) {
+  return !allProcesses().some(({ pid }) => {
+    try {
+      return (
+        readlinkSync(`/proc/${pid}/exe`).startsWith(`${folder}/`) ||
+        readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`${folder}/`)
+      );
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** The socket inodes that listen on a TCP port, IPv4 and IPv6. */
 function listeningInodes(port) {
   const inodes = new Set();

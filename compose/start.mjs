@@ -60,7 +60,7 @@ async function startBackends(set, report, begun, say) {
     secrets: set.secrets,
     urls: set.urls(needed.filter((name) => !lost.includes(name))),
     failed: Object.fromEntries(lost.map((name) => [name, results[name].reason])),
-    notes: needed.flatMap((name) => results[name].note ?? []),
+    notes: needed.flatMap((name) => results[name].notes ?? []),
   };
 }
 

@@ -8,9 +8,7 @@ import { ensureBuild, ensurePackages } from './ensure.mjs';
 import { catchSignals, Interrupted, interruption } from './interruption.mjs';
 import { findLeaks } from './leaks.mjs';
 import { withLock } from './lock.mjs';
-import { installNative } from './native/native-backends.mjs';
-import { installPackages } from './native/packages.mjs';
-import { redisTestVariables, systemRedis } from './native/redis-program.mjs';
+import { testPrograms } from './native/test-programs.mjs';
 import { portIsFree } from './ports.mjs';
 import { forgetPorts, makeFolders, notePorts, profile, root, stateDir, withPortBase } from './profile.mjs';
 import { createProgress } from './progress.mjs';
@@ -74,24 +72,6 @@ async function startBackends(set) {
   const results = await set.start(undefined, say);
   const failed = Object.entries(results).filter(([, row]) => row.state === 'failed');
   if (failed.length > 0) throw new Error(failed.map(([name, row]) => `${name}: ${row.reason}`).join('\n'));
-}
-
-/** Tests start Redis servers of their own, old and new, as processes: however the backends run, and whatever was fetched. */
-async function redisPrograms(set) {
-  if (process.platform === 'linux') {
-    const failed = set.engine === 'docker' ? await installNative(set.profile, ['redis'], say) : new Map();
-    const reason = failed.get('redis') ?? (await installSystemRedis());
-    if (interruption.aborted) throw new Interrupted();
-    if (reason !== undefined) say('redis', `no program for the tests' own servers: ${reason}`);
-  }
-  return redisTestVariables(set.profile);
-}
-
-/** A newer Redis that lies there from earlier makes the system's own unnecessary, but not to the tests. */
-async function installSystemRedis() {
-  if ((await systemRedis()) !== undefined) return undefined;
-  const work = () => installPackages(['redis-server'], (line) => say('packages', line));
-  return withLock(join(stateDir, 'install.lock'), work).catch((error) => error.message);
 }
 
 /** Ends a jest that stays although its report is there; jest's exit code then says that the run has failed. */
@@ -171,7 +151,7 @@ async function run(jestArgs) {
       score.failed += 1;
       say('backends', `FAILED: ${error.message}`);
     }
-    const programs = await redisPrograms(set);
+    const programs = await testPrograms(set.profile, say);
     const variables = { ...set.urls(), ...programs, PORTICO_TEST_PROFILE: 'test', PORTICO_TEST_RUN: mark };
     await runJest(jestArgs, { folder: set.profile.run, variables });
     await step('leaks', () => checkLeaks(set, `PORTICO_TEST_RUN=${mark}`));

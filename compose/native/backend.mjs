@@ -5,25 +5,26 @@ import { throwIfInterrupted } from '../interruption.mjs';
 import { demandFree } from '../ports.mjs';
 import { readProcess } from '../process-table.mjs';
 import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '../processes.mjs';
+import { commandAs, runnerFor } from './unprivileged.mjs';
 
 /**
  * What the launcher must know of a backend; each file beside this one exports one.
  * @typedef {object} Backend
  * @property {string} name
- * @property {Record<string, string>} programs program on PATH, or path -> the Debian package that has it
- * @property {Record<string, string>} [installPrograms] those that only `install` needs
  * @property {(keyof import('../profile.mjs').Ports)[]} ports what it listens on; the first is the clients'
  * @property {NodeJS.Signals} stopSignal the polite one
  * @property {number} graceMs how long a polite stop may take
- * @property {(p: import('../profile.mjs').Profile) => boolean} [installed] absent: nothing to install beyond the packages
- * @property {(p: import('../profile.mjs').Profile, progress: (line: string) => void) => Promise<void>} install
- * @property {(context: Context) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
+ * @property {(installer: import('./programs/programs.mjs').Installer) => Promise<unknown>} install
+ *   brings its programs; quick when they are there
+ * @property {(p: import('../profile.mjs').Profile) => string[]} [keeps] folders of programs that its data still need
+ * @property {(context: Running, progress: (line: string) => void) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
  * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
  * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
- * @property {(context: Context) => string | undefined} [note] what the user should know of it although it runs
+ * @property {(context: Context) => string[]} [notes] what the user should know of it although it runs
  * @property {(context: Context) => Record<string, string>} urls its addresses, as the gateway's environment
  *
  * @typedef {{p: import('../profile.mjs').Profile, secrets: Record<string, string>}} Context
+ * @typedef {Context & {runner: import('./unprivileged.mjs').Runner}} Running
  * @typedef {{name: string, file: string, args: string[], env?: Record<string, string>, cwd: string}} ProcessSpec
  */
 
@@ -79,10 +80,11 @@ async function waitReady(context, backend, limitMs) {
  * Brings a backend up, whatever state an earlier start left it in.
  * @param {Context} context
  * @param {Backend} backend
+ * @param {(line: string) => void} progress
  * @returns {Promise<'running' | 'started'>} running: it was up already and nothing was done
  * @throws {Error} with the reason: a taken port, the log's last words, or the handshake's answer
  */
-export async function startBackend(context, backend) {
+export async function startBackend(context, backend, progress) {
   const { p } = context;
   const main = readPidFile(pidFileOf(p, backend.name));
   if (main) {
@@ -93,9 +95,11 @@ export async function startBackend(context, backend) {
   }
   for (const pidFile of pidFilesOf(p, backend)) await stopFamily(pidFile, { graceMs: 2_000 });
   await demandFreePorts(p, backend);
-  for (const spec of await backend.processes(context)) {
-    const { name, ...rest } = spec;
-    await launch({ ...rest, log: join(p.logs, `${name}.log`), pidFile: pidFileOf(p, name) });
+  const runner = await runnerFor(p.run);
+  for (const spec of await backend.processes({ ...context, runner }, progress)) {
+    const { name, file, args, ...rest } = spec;
+    const command = commandAs(runner, file, args);
+    await launch({ ...rest, ...command, log: join(p.logs, `${name}.log`), pidFile: pidFileOf(p, name) });
   }
   await waitReady(context, backend, startLimitMs);
   return 'started';

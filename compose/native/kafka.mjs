@@ -1,28 +1,22 @@
 import { randomBytes } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { exchange } from './exchange.mjs';
+import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
+import { programOf } from './programs/programs.mjs';
+import { commandAs, giveTo } from './unprivileged.mjs';
 
 const here = join(root, 'compose/native');
-const pom = join(here, 'pom.xml');
 
-/** The folder of jars, named after the pom's content: another version is another folder. */
-function jarsOf(p) {
-  const version = /<artifactId>kafka_2\.13<\/artifactId>\s*<version>([^<]+)</.exec(
-    readFileSync(pom, 'utf8'),
-  )?.[1];
-  return join(p.programs, `kafka-${version}`);
+/** @param {import('../profile.mjs').Profile} p @returns {string} the home of Java's programs */
+export function javaHomeOf(p) {
+  const machines = join(programOf(p, 'java').tree, 'usr/lib/jvm');
+  const home = readdirSync(machines).find((name) => existsSync(join(machines, name, 'bin/java')));
+  if (home === undefined) throw new Error(`${machines} holds no Java`);
+  return join(machines, home);
 }
 
 /**
@@ -39,7 +33,7 @@ function javaArgs(p, ...rest) {
     '-Djava.net.preferIPv4Stack=true',
     `-Dlog4j2.configurationFile=${join(here, 'kafka-log4j2.properties')}`,
     '-cp',
-    join(jarsOf(p), '*'),
+    join(kafkaJarsOf(p), '*'),
     ...rest,
   ];
 }
@@ -56,27 +50,6 @@ function writeConfiguration(p, dataDir) {
   return file;
 }
 
-const copyGoal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
-
-/** Lets Maven copy the pom's jars into a folder; it checks each download against the repository's checksum. */
-async function maven(dir, progress) {
-  let count = 0;
-  const onLine = (line) => {
-    if (!/Copying .*\.jar/.test(line)) return;
-    count += 1;
-    if (count % 10 === 0) progress(`${count} Kafka jars are there`);
-  };
-  const options = ['-B', '-ntp', '-Dstyle.color=never', '--strict-checksums'];
-  const args = [...options, copyGoal, '-DincludeScope=runtime', `-DoutputDirectory=${dir}`];
-  try {
-    await runProgram('mvn', args, { cwd: dir, timeoutMs: 300_000, onLine });
-  } catch (error) {
-    // The first line says what went wrong, the last ones where Maven's manual is.
-    const reason = /\[ERROR\] (.{1,300})/.exec(error.output ?? '')?.[1];
-    throw reason === undefined ? error : new Error(`Kafka's jars cannot be had: ${reason}`);
-  }
-}
-
 /** A cluster id is a UUID in base64url; Kafka's own tools refuse one that looks like an option. */
 function clusterId() {
   for (;;) {
@@ -86,12 +59,15 @@ function clusterId() {
 }
 
 /** Formats the data folder once. A mark is set afterwards: a folder that was cut off half-way holds no data yet. */
-async function ensureFormatted(p, conf, dataDir) {
+async function ensureFormatted({ p, runner }, conf, dataDir) {
   const mark = `${dataDir}.formatted`;
   if (existsSync(mark)) return;
   rmSync(dataDir, { recursive: true, force: true });
   mkdirSync(dataDir, { recursive: true });
-  await runProgram('java', javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf));
+  giveTo(runner, dataDir);
+  const options = javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf);
+  const { file, args } = commandAs(runner, join(javaHomeOf(p), 'bin/java'), options);
+  await runProgram(file, args, { cwd: dataDir });
   writeFileSync(mark, '');
 }
 
@@ -113,29 +89,23 @@ function metadataRequest() {
 /** @type {import('./backend.mjs').Backend} */
 export const kafka = {
   name: 'kafka',
-  programs: { java: 'default-jre-headless' },
-  installPrograms: { mvn: 'maven' },
   ports: ['kafka', 'kafkaController'],
   graceMs: 25_000,
   stopSignal: 'SIGTERM',
 
-  installed: (p) => existsSync(jarsOf(p)),
-
-  async install(p, progress) {
-    const jars = jarsOf(p);
-    const half = `${jars}.new`;
-    rmSync(half, { recursive: true, force: true });
-    mkdirSync(half, { recursive: true });
-    copyFileSync(pom, join(half, 'pom.xml'));
-    await maven(half, progress);
-    renameSync(half, jars);
+  async install(installer) {
+    await Promise.all([installer.program('java'), fetchKafkaJars(installer.p, installer.say)]);
   },
 
-  async processes({ p }) {
+  async processes(context) {
+    const { p, runner } = context;
     const dataDir = join(p.data, 'kafka');
     const conf = writeConfiguration(p, dataDir);
-    await ensureFormatted(p, conf, dataDir);
-    return [{ name: 'kafka', file: 'java', args: javaArgs(p, 'kafka.Kafka', conf), cwd: dataDir }];
+    giveTo(runner, conf);
+    await ensureFormatted(context, conf, dataDir);
+    giveTo(runner, dataDir);
+    const file = join(javaHomeOf(p), 'bin/java');
+    return [{ name: 'kafka', file, args: javaArgs(p, 'kafka.Kafka', conf), cwd: dataDir }];
   },
 
   async ready({ p }) {

@@ -1,11 +1,12 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { Interrupted } from '../interruption.mjs';
 import { withLock } from '../lock.mjs';
 import { stateDir } from '../profile.mjs';
 import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './backend.mjs';
 import { kafka } from './kafka.mjs';
-import { installPackages, missingPackages } from './packages.mjs';
 import { postgres } from './postgres.mjs';
+import { programInstaller } from './programs/programs.mjs';
 import { rabbitmq } from './rabbitmq.mjs';
 import { redis } from './redis.mjs';
 
@@ -19,39 +20,25 @@ function chosen(names = all.map((backend) => backend.name)) {
   });
 }
 
-/** Installs system packages. Returns, by name, why a backend cannot be had. */
-async function installSystemPackages(p, list, progress) {
-  const failed = new Map();
-  const wanted = new Map();
-  for (const backend of list) wanted.set(backend, await missingPackages(backend, p));
-  const packages = [...new Set([...wanted.values()].flat())];
-  if (packages.length === 0) return failed;
-  try {
-    await installPackages(packages, (line) => progress('packages', line));
-  } catch (error) {
-    // What apt has managed nevertheless is looked at again: one package out of reach must not cost the others.
-    for (const backend of list) {
-      const names = await missingPackages(backend, p);
-      if (names.length > 0) failed.set(backend.name, error.message);
-    }
-  }
-  return failed;
-}
-
-/** Installs all that the backends need, each step once. */
+/** Brings all programs that the backends need, side by side. Returns, by name, why a backend cannot be had. */
 async function install(p, list, progress) {
-  const failed = await installSystemPackages(p, list, progress);
-  const rest = list.filter((backend) => !failed.has(backend.name) && backend.installed?.(p) === false);
-  await Promise.all(
-    rest.map(async (backend) => {
-      progress(backend.name, 'installing');
-      try {
-        await backend.install(p, (line) => progress(backend.name, line));
-      } catch (error) {
-        failed.set(backend.name, error.message);
-      }
-    }),
-  );
+  const failed = new Map();
+  const installer = programInstaller(p, (line) => progress('programs', line));
+  // programs run as another user than the one who fetches them, who may keep his files to himself
+  const mask = process.umask(0o022);
+  try {
+    await Promise.all(
+      list.map((backend) =>
+        backend.install(installer).catch((error) => {
+          if (error instanceof Interrupted) throw error;
+          failed.set(backend.name, error.message);
+        }),
+      ),
+    );
+  } finally {
+    process.umask(mask);
+  }
+  if (failed.size === 0) installer.tidy(all.flatMap((backend) => backend.keeps?.(p) ?? []));
   return failed;
 }
 
@@ -64,17 +51,16 @@ async function install(p, list, progress) {
  */
 export function installNative(p, names, progress) {
   // Two profiles, or two launchers, share what is installed.
-  return withLock(join(stateDir, 'install.lock'), () => install(p, chosen(names), progress));
+  return withLock(join(stateDir, 'programs.lock'), () => install(p, chosen(names), progress));
 }
 
 /** One backend's start, as a result instead of an exception. */
 async function startOne(context, backend, progress) {
   const begin = Date.now();
   try {
-    const state = await startBackend(context, backend);
+    const state = await startBackend(context, backend, (line) => progress(backend.name, line));
     progress(backend.name, state === 'running' ? 'runs already' : `ready after ${Date.now() - begin} ms`);
-    const note = backend.note?.(context);
-    return { state, ms: Date.now() - begin, ...(note && { note }) };
+    return { state, ms: Date.now() - begin, notes: backend.notes?.(context) ?? [] };
   } catch (error) {
     return { state: 'failed', reason: error.message, ms: Date.now() - begin };
   }

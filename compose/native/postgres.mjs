@@ -1,58 +1,55 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProcess } from '../process-table.mjs';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
-import { buildPgvector } from './pgvector.mjs';
-import { commandAs, giveTo, runnerFor } from './unprivileged.mjs';
+import {
+  binOf,
+  clusterToAdopt,
+  dataOf,
+  keptPrograms,
+  majorHere,
+  olderClusters,
+} from './postgres-clusters.mjs';
+import { adoptCluster } from './postgres-upgrade.mjs';
+import { programOf } from './programs/programs.mjs';
+import { commandAs, giveTo } from './unprivileged.mjs';
 
-const systemHome = '/usr/lib/postgresql';
-
-/** The newest major version of the system's Postgres. */
-export function systemMajor() {
-  if (!existsSync(systemHome)) return undefined;
-  const majors = readdirSync(systemHome).filter((name) => existsSync(join(systemHome, name, 'bin/postgres')));
-  return majors.sort((a, b) => Number(b) - Number(a))[0];
-}
-
-/** Our copy of the system's Postgres, which pgvector is added to; the system's own is left as it is. */
-function copyOf(p) {
-  const prefix = join(p.programs, 'postgres');
-  const home = join(prefix, 'usr/lib/postgresql');
-  const major = existsSync(home) ? readdirSync(home)[0] : undefined;
-  return { prefix, major, bin: join(home, major ?? '', 'bin') };
-}
-
-/** Makes a new cluster beside the final place and moves it there whole, so a start that was cut off leaves no half one. */
-async function makeCluster(p, secrets, runner, dataDir) {
-  const half = `${dataDir}.new`;
-  rmSync(half, { recursive: true, force: true });
-  mkdirSync(half, { mode: 0o700 });
+/** Makes a new cluster in an empty folder. */
+export async function initialize({ p, secrets, runner }, folder) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
   const passwordFile = join(p.run, 'postgres-first-password');
   writePrivateFile(passwordFile, secrets.PORTICO_POSTGRES_ADMIN_PASSWORD);
-  giveTo(runner, half);
+  giveTo(runner, folder);
   giveTo(runner, passwordFile);
   try {
     const options = [
-      ...['-D', half, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+      ...['-D', folder, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
-    const { file, args } = commandAs(runner, join(copyOf(p).bin, 'initdb'), options);
+    const { file, args } = commandAs(runner, join(binOf(p), 'initdb'), options);
     await runProgram(file, args, { cwd: p.run, timeoutMs: 120_000 });
   } finally {
     rmSync(passwordFile, { force: true });
   }
-  renameSync(half, dataDir);
+}
+
+/**
+ * The cluster of this major version. A new one is made beside its final place, with the data of an older one if there
+ * is one, and moved there whole: a start that was cut off leaves no half one.
+ */
+async function ensureCluster(context, progress) {
+  const { p } = context;
+  const folder = dataOf(p);
+  if (existsSync(join(folder, 'PG_VERSION'))) return folder;
+  const older = clusterToAdopt(p);
+  const half = `${folder}.new`;
+  await initialize(context, half);
+  if (older !== undefined) await adoptCluster(context, older, half, progress);
+  renameSync(half, folder);
+  return folder;
 }
 
 /**
@@ -81,7 +78,7 @@ function writeConfiguration(p, runner, dataDir) {
 /** Runs SQL over TCP; the password goes by the environment, the statements by standard input. */
 async function sql({ p }, user, password, database, text) {
   const target = ['-h', '127.0.0.1', '-p', String(p.ports.postgres), '-U', user, '-d', database];
-  return runProgram(join(copyOf(p).bin, 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
+  return runProgram(join(binOf(p), 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
     env: { PGPASSWORD: password, PGCONNECT_TIMEOUT: '2' },
     input: text,
     cwd: '/',
@@ -106,43 +103,21 @@ function setupStatements(password) {
 /** @type {import('./backend.mjs').Backend} */
 export const postgres = {
   name: 'postgres',
-  programs: {},
-  // `@` stands for the major version.
-  installPrograms: {
-    [join(systemHome, '@/bin/postgres')]: 'postgresql-@',
-    [join(systemHome, '@/bin/pg_config')]: 'postgresql-server-dev-@',
-    gcc: 'gcc',
-    make: 'make',
-  },
   ports: ['postgres'],
   graceMs: 15_000,
   // Postgres' fast shutdown: SIGTERM would wait for every client to go by itself.
   stopSignal: 'SIGINT',
 
-  installed: (p) => existsSync(copyOf(p).prefix),
+  install: (installer) => installer.program('postgres'),
+  keeps: keptPrograms,
 
-  async install(p, progress) {
-    const major = systemMajor();
-    if (!major) throw new Error(`Postgres is not where Debian puts it (${systemHome})`);
-    const { prefix } = copyOf(p);
-    const half = `${prefix}.new`;
-    rmSync(half, { recursive: true, force: true });
-    for (const part of [`usr/lib/postgresql/${major}`, `usr/share/postgresql/${major}`]) {
-      cpSync(`/${part}`, join(half, part), { recursive: true, verbatimSymlinks: true });
-    }
-    const control = join(half, `usr/share/postgresql/${major}/extension/vector.control`);
-    if (!existsSync(control)) await buildPgvector(half, major, progress);
-    renameSync(half, prefix);
-  },
-
-  async processes({ p, secrets }) {
-    const dataDir = join(p.data, 'postgres');
-    const runner = await runnerFor(p.run);
-    if (!existsSync(join(dataDir, 'PG_VERSION'))) await makeCluster(p, secrets, runner, dataDir);
+  async processes(context, progress) {
+    const { p, runner } = context;
+    const dataDir = await ensureCluster(context, progress);
+    giveTo(runner, dataDir);
     writeConfiguration(p, runner, dataDir);
     dropStaleLock(dataDir);
-    const command = commandAs(runner, join(copyOf(p).bin, 'postgres'), ['-D', dataDir]);
-    return [{ name: 'postgres', ...command, cwd: '/' }];
+    return [{ name: 'postgres', file: join(binOf(p), 'postgres'), args: ['-D', dataDir], cwd: '/' }];
   },
 
   async prepare(context) {
@@ -156,6 +131,17 @@ export const postgres = {
     const password = context.secrets.PORTICO_POSTGRES_PASSWORD;
     const answer = await sql(context, 'portico', password, 'portico', "select '[1,2]'::vector <-> '[1,2]';");
     if (answer.trim() !== '0') throw new Error('Postgres has no pgvector');
+  },
+
+  notes({ p }) {
+    const { version, instead } = programOf(p, 'postgres');
+    return [
+      ...(instead ? [`PostgreSQL ${version} in place of ${instead}, which Debian no longer has`] : []),
+      ...olderClusters(p).map(
+        ({ folder, major }) =>
+          `${folder} holds what PostgreSQL ${major} had before its data were copied to ${majorHere(p)}; delete it when you like`,
+      ),
+    ];
   },
 
   urls: ({ p, secrets }) => ({

@@ -1,11 +1,47 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { root } from '../profile.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { exchange } from './exchange.mjs';
+import { programOf } from './programs/programs.mjs';
+import { giveTo } from './unprivileged.mjs';
 
-const scripts = '/usr/lib/rabbitmq/bin';
+/** Another major series cannot read the data: its folder is its own. */
+const dataOf = (p) => join(p.data, `rabbitmq-${majorOf(programOf(p, 'rabbitmq').version)}`);
+const majorOf = (version) => version.split('.')[0];
+
+/** Folders of series that came before: RabbitMQ 3 had one without a number. */
+function olderData(p) {
+  const own = Number(majorOf(programOf(p, 'rabbitmq').version));
+  return readdirSync(p.data).filter((name) => {
+    const [, series] = /^rabbitmq(?:-(\d+))?$/.exec(name) ?? [];
+    return name === 'rabbitmq' || (series !== undefined && Number(series) < own);
+  });
+}
+
+/** The only folder below `parent` whose name begins so. */
+function folderOf(parent, begin) {
+  const name = readdirSync(parent).find((one) => one.startsWith(begin));
+  if (name === undefined) throw new Error(`${parent} holds no ${begin}`);
+  return join(parent, name);
+}
+
+/**
+ * RabbitMQ's own arguments (its `rabbitmq-server`, `rabbitmq-env` and `rabbitmq-defaults` of 4.3), given to Erlang without a shell in
+ * between: those scripts do not stand a blank or a quote in the folder's name.
+ */
+const erlangArgs = [
+  ...['-noinput', '-s', 'rabbit', 'boot', '-boot', 'start_sasl'],
+  // names of files are UTF-8, whatever the user's locale
+  ...['+fnu', '+pc', 'unicode', '+W', 'w'],
+  ...['+MBas', 'ageffcbf', '+MHas', 'ageffcbf', '+MBlmbcs', '512', '+MHlmbcs', '512', '+MMmcs', '30'],
+  ...['+P', '1048576', '+t', '5000000', '+stbt', 'db', '+zdbbl', '128000'],
+  ...['+sbwt', 'none', '+sbwtdcpu', 'none', '+sbwtdio', 'none', '+B', 'i'],
+  ...['-kernel', 'inet_dist_use_interface', '{127,0,0,1}'],
+  ...['-syslog', 'logger', '[]', '-syslog', 'syslog_error_logger', 'false'],
+  ...['-kernel', 'prevent_overlapping_partitions', 'false'],
+];
 
 /** RabbitMQ's stored form of a password: base64 of a 4-byte salt and SHA-256(salt + password). */
 function passwordHash(password) {
@@ -80,47 +116,58 @@ async function expectMethod(read, methodId) {
 /** @type {import('./backend.mjs').Backend} */
 export const rabbitmq = {
   name: 'rabbitmq',
-  programs: { [join(scripts, 'rabbitmq-server')]: 'rabbitmq-server' },
   ports: ['rabbitmq', 'rabbitmqManagement', 'rabbitmqDistribution', 'rabbitmqEpmd'],
   graceMs: 20_000,
   stopSignal: 'SIGTERM',
 
-  async install() {
-    if (!existsSync(scripts)) throw new Error(`RabbitMQ is not where Debian puts it (${scripts})`);
-  },
+  install: (installer) => installer.program('rabbitmq'),
 
   async processes(context) {
-    const { p } = context;
+    const { p, runner } = context;
+    const { tree } = programOf(p, 'rabbitmq');
     const home = join(p.run, 'rabbitmq');
-    const data = join(p.data, 'rabbitmq');
+    const data = dataOf(p);
     for (const dir of [home, data]) mkdirSync(dir, { recursive: true, mode: 0o700 });
     writeConfiguration(context, home);
+    for (const dir of [home, data]) giveTo(runner, dir);
+    const erlang = join(tree, 'usr/lib/erlang');
+    const programs = join(folderOf(erlang, 'erts-'), 'bin');
+    const server = folderOf(join(tree, 'usr/lib/rabbitmq/lib'), 'rabbitmq_server-');
     const epmd = { ERL_EPMD_PORT: String(p.ports.rabbitmqEpmd), ERL_EPMD_ADDRESS: '127.0.0.1' };
     const env = {
       ...epmd,
       HOME: home,
+      LC_ALL: 'C.UTF-8',
+      ROOTDIR: erlang,
+      BINDIR: programs,
+      EMU: 'beam',
+      PROGNAME: 'erl',
+      ERL_LIBS: join(server, 'plugins'),
+      ERL_MAX_ETS_TABLES: '50000',
+      ERL_MAX_PORTS: '65536',
+      ERL_CRASH_DUMP_SECONDS: '0',
+      RABBITMQ_HOME: server,
       RABBITMQ_NODENAME: `portico-${p.name}@localhost`,
       RABBITMQ_MNESIA_BASE: data,
       RABBITMQ_LOG_BASE: p.logs,
       RABBITMQ_CONFIG_FILE: join(home, 'rabbitmq.conf'),
+      RABBITMQ_PLUGINS_DIR: join(server, 'plugins'),
       // The system's own settings in /etc/rabbitmq are for the system's own node.
       RABBITMQ_CONF_ENV_FILE: join(home, 'no-rabbitmq-env.conf'),
       RABBITMQ_ADVANCED_CONFIG_FILE: join(home, 'no-advanced.config'),
       RABBITMQ_ENABLED_PLUGINS_FILE: join(home, 'enabled_plugins'),
       RABBITMQ_DIST_PORT: String(p.ports.rabbitmqDistribution),
-      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '-kernel inet_dist_use_interface {127,0,0,1}',
-      ERL_CRASH_DUMP_SECONDS: '0',
     };
     return [
       // RabbitMQ starts the machine's shared port mapper otherwise, which would stay behind and listen on all addresses.
       {
         name: 'rabbitmq-epmd',
-        file: 'epmd',
+        file: join(programs, 'epmd'),
         args: ['-port', epmd.ERL_EPMD_PORT, '-address', '127.0.0.1'],
         env: epmd,
         cwd: home,
       },
-      { name: 'rabbitmq', file: join(scripts, 'rabbitmq-server'), args: [], env, cwd: dirname(home) },
+      { name: 'rabbitmq', file: join(programs, 'erlexec'), args: erlangArgs, env, cwd: home },
     ];
   },
 
@@ -140,6 +187,12 @@ export const rabbitmq = {
       await expectMethod(read, 51);
     });
   },
+
+  notes: ({ p }) =>
+    olderData(p).map(
+      (name) =>
+        `${join(p.data, name)} is of an older RabbitMQ and is not read; messages that were accepted come back from Postgres`,
+    ),
 
   urls: ({ p, secrets }) => ({
     PORTICO_RABBITMQ_URL: `amqp://portico:${secrets.PORTICO_RABBITMQ_PASSWORD}@127.0.0.1:${p.ports.rabbitmq}`,

@@ -4,11 +4,35 @@ import { Interrupted } from '../interruption.mjs';
 import { root } from '../profile.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { exchange } from './exchange.mjs';
-import { fetchedRedis, fetchRedis, newestRedis } from './redis-program.mjs';
+import { architecture } from './programs/archive.mjs';
+import { readLock } from './programs/lock-file.mjs';
+import { programOf } from './programs/programs.mjs';
+import { fetchJsonModule, jsonModuleOf } from './programs/redis-json.mjs';
+import { giveTo } from './unprivileged.mjs';
 import { compareVersions } from './versions.mjs';
 
-/** HEXPIRE and its kin came with it; HGETEX, HSETEX and HGETDEL with 8.0. */
-const hashFieldExpiry = '7.4';
+/** The module for this machine, unless the user wants none. */
+function lockedJson() {
+  if (process.env.PORTICO_REDIS_JSON === 'off') return undefined;
+  return readLock().redisJson[architecture() ?? ''];
+}
+
+/** The module's file, where it is there and wanted. */
+function presentModule(p) {
+  const locked = lockedJson();
+  if (locked === undefined) return undefined;
+  const file = jsonModuleOf(p, locked);
+  return existsSync(file) ? file : undefined;
+}
+
+/** A Redis without JSON commands is better than none. */
+const goWithout = (installer) => (error) => {
+  if (error instanceof Interrupted) throw error;
+  installer.say(`Redis' JSON module cannot be had: ${error.message}`);
+};
+
+/** As Redis reads it back from its configuration: bytes that are not plain text are escaped. */
+const redisQuoted = (text) => `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 const dataOf = (p) => join(p.data, 'redis');
 /** Which Redis has written the data. It lies beside them and not among them: that folder is Redis' own. */
@@ -40,30 +64,24 @@ function claimData(p, version) {
 /** @type {import('./backend.mjs').Backend} */
 export const redis = {
   name: 'redis',
-  programs: {},
-  // what there is when no newer one can be fetched
-  installPrograms: { 'redis-server': 'redis-server' },
   ports: ['redis'],
   graceMs: 10_000,
   stopSignal: 'SIGTERM',
 
-  installed: (p) => fetchedRedis(p) !== undefined,
-
-  async install(p, progress) {
-    try {
-      await fetchRedis(p, progress);
-    } catch (error) {
-      if (error instanceof Interrupted) throw error;
-      progress(`the system's own is used: ${error.message}`);
-    }
+  async install(installer) {
+    const locked = lockedJson();
+    await Promise.all([
+      installer.program('redis'),
+      locked && fetchJsonModule(installer.p, locked, installer.say).catch(goWithout(installer)),
+    ]);
   },
 
-  async processes({ p, secrets }) {
-    const program = await newestRedis(p);
-    if (!program) throw new Error('there is no program redis-server that runs');
-    claimData(p, program.version);
+  async processes({ p, secrets, runner }) {
+    const { tree, version } = programOf(p, 'redis');
+    claimData(p, version);
     const dir = dataOf(p);
     const conf = join(p.run, 'redis.conf');
+    const module = presentModule(p);
     const own = [
       'bind 127.0.0.1',
       'protected-mode yes',
@@ -71,11 +89,14 @@ export const redis = {
       'daemonize no',
       // the title would overwrite the environment in the process table, by which the launcher knows its own
       'set-proc-title no',
-      `dir "${dir}"`,
+      `dir ${redisQuoted(dir)}`,
       `requirepass ${secrets.PORTICO_REDIS_PASSWORD}`,
+      ...(module ? [`loadmodule ${redisQuoted(module)}`] : []),
     ];
     writePrivateFile(conf, `${readFileSync(join(root, 'config/redis.conf'), 'utf8')}${own.join('\n')}\n`);
-    return [{ name: 'redis', file: program.file, args: [conf], cwd: dir }];
+    giveTo(runner, conf);
+    giveTo(runner, dir);
+    return [{ name: 'redis', file: join(tree, 'usr/bin/redis-server'), args: [conf], cwd: dir }];
   },
 
   async ready({ p, secrets }) {
@@ -86,10 +107,14 @@ export const redis = {
     });
   },
 
-  note({ p }) {
-    const version = lastWriter(p);
-    if (!version || compareVersions(version, hashFieldExpiry) >= 0) return undefined;
-    return `Redis ${version}: hash-field expiry (HEXPIRE and the like) needs ${hashFieldExpiry}`;
+  notes({ p }) {
+    const { version, instead } = programOf(p, 'redis');
+    return [
+      ...(instead ? [`Redis ${version} in place of ${instead}, which Debian no longer has`] : []),
+      presentModule(p)
+        ? `JSON commands by Redis' own module, licence ${lockedJson()?.license}; PORTICO_REDIS_JSON=off leaves it out`
+        : 'no JSON commands: Redis has no JSON module here',
+    ];
   },
 
   urls: ({ p, secrets }) => ({

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { hasProgram, runProgram } from '../run-program.mjs';
 
 /**
- * Who a program runs as that refuses root.
+ * Who the backends' programs run as: never root.
  * @typedef {object} Runner
  * @property {number} uid
  * @property {number} gid
@@ -34,7 +34,7 @@ function userEntry(name) {
 }
 
 /**
- * The invoking user, or, for root, the system's `postgres` or `nobody`.
+ * The invoking user, or, for root, the system's `nobody`.
  *
  * A checkout may lie below a folder that this user cannot pass (/root, a private temporary folder). Only then
  * the program keeps a capability that lets it pass.
@@ -45,8 +45,8 @@ function userEntry(name) {
 export async function runnerFor(dir) {
   const { uid, gid } = userInfo();
   if (uid !== 0) return { uid, gid, prefix: [] };
-  const user = userEntry('postgres') ?? userEntry('nobody');
-  if (!user) throw new Error('neither a user postgres nor nobody exists to run Postgres as');
+  const user = userEntry('nobody');
+  if (!user) throw new Error('the system has no user nobody to run the backends as');
   if (!(await hasProgram('setpriv'))) throw new Error('setpriv (package util-linux) is missing');
   const drop = [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'];
   for (const pass of passes) {
@@ -58,7 +58,7 @@ export async function runnerFor(dir) {
     if (reaches) return { ...user, prefix: ['setpriv', ...options] };
   }
   throw new Error(
-    `Postgres does not run as root, and the user it would run as cannot pass the folders above ${dir}`,
+    `backends do not run as root, and the user nobody cannot pass the folders above ${dir}: use another folder (PORTICO_STATE_DIR) or user`,
   );
 }
 
@@ -71,10 +71,13 @@ export function commandAs({ prefix }, program, options) {
   return { file, args };
 }
 
-/** Gives a folder and all in it to a user; symbolic links are not followed. */
+/**
+ * Gives a folder and all in it to a user, unless it is that user's already; symbolic links are not followed. The
+ * folder itself is given last, so a start that was cut off begins anew.
+ */
 export function giveTo({ uid, gid }, path) {
   const entry = lstatSync(path);
-  if (entry.isSymbolicLink()) return;
-  if (entry.uid !== uid || entry.gid !== gid) chownSync(path, uid, gid);
+  if (entry.isSymbolicLink() || (entry.uid === uid && entry.gid === gid)) return;
   if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo({ uid, gid }, join(path, name));
+  chownSync(path, uid, gid);
 }

@@ -59,13 +59,23 @@ export async function startSecureKafka(): Promise<SecureKafka> {
   const file = join(folder, 'server.properties');
   const lines = Object.entries(properties).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(file, lines.join(''), { mode: 0o600 });
-  const java = await javaArgs();
   const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].flatMap((mechanism) => [
     '--add-scram',
     `${mechanism}=[name=${username},password=${password}]`,
   ]);
-  await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', file, ...scram]);
-  const child = spawn('java', [...java, 'kafka.Kafka', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  await run(javaProgram('java'), [
+    ...javaArgs,
+    'kafka.tools.StorageTool',
+    'format',
+    '-t',
+    clusterId(),
+    '-c',
+    file,
+    ...scram,
+  ]);
+  const child = spawn(javaProgram('java'), [...javaArgs, 'kafka.Kafka', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   try {
     await started(child);
   } catch (error) {
@@ -86,35 +96,26 @@ export async function startSecureKafka(): Promise<SecureKafka> {
   };
 }
 
-/** The programs that `npm start` uses without Docker, fetched where they are not there. */
-async function javaArgs(): Promise<string[]> {
-  const script = `
-    import { existsSync } from 'node:fs';
-    import { profile } from './compose/profile.mjs';
-    import { kafka } from './compose/native/kafka.mjs';
-    const p = profile('test');
-    if (!kafka.installed(p)) await kafka.install(p, () => {});
-    console.log(p.programs);`;
-  const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], { timeout: 300_000 });
-  const jars = await run('sh', ['-c', `ls -d ${stdout.trim()}/kafka-*[0-9]`]);
-  return [
-    '-Xms96m',
-    '-Xmx256m',
-    '-XX:+UseSerialGC',
-    '-XX:TieredStopAtLevel=1',
-    '-Dlog4j2.configurationFile=compose/native/kafka-log4j2.properties',
-    '-cp',
-    `${jars.stdout.trim().split('\n').at(-1)}/*`,
-  ];
-}
+/** A program of the Java that the test run has. */
+const javaProgram = (name: string) => join(process.env.PORTICO_TEST_JAVA ?? '', name);
+
+const javaArgs = [
+  '-Xms96m',
+  '-Xmx256m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Dlog4j2.configurationFile=compose/native/kafka-log4j2.properties',
+  '-cp',
+  `${process.env.PORTICO_TEST_KAFKA_JARS}/*`,
+];
 
 async function makeCertificate(store: string, password: string, pem: string): Promise<void> {
   const common = ['-keystore', store, '-storepass', password, '-alias', 'kafka'];
-  await run('keytool', [
+  await run(javaProgram('keytool'), [
     ...['-genkeypair', '-keyalg', 'EC', '-groupname', 'secp256r1', '-validity', '2', '-dname', 'CN=kafka'],
     ...['-storetype', 'PKCS12', '-ext', 'san=ip:127.0.0.1,dns:localhost', ...common],
   ]);
-  const { stdout } = await run('keytool', ['-exportcert', '-rfc', ...common]);
+  const { stdout } = await run(javaProgram('keytool'), ['-exportcert', '-rfc', ...common]);
   await writeFile(pem, stdout);
 }
 

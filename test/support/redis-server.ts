@@ -28,7 +28,7 @@ function programFile(program: RedisProgram): string {
   const file = process.env[variable];
   if (file === undefined || file === '')
     throw new Error(
-      `${variable} is not set: use npm test, or what compose/backends.mjs env prints; 'system' is the package redis-server`,
+      `${variable} is not set: use npm test, or what compose/backends.mjs env prints; 'system' is an older one`,
     );
   return file;
 }

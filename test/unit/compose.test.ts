@@ -83,10 +83,8 @@ describe('compose.yaml', () => {
   });
 
   it('runs the same Kafka as the native path', () => {
-    const pom = /kafka_2\.13<\/artifactId>\s*<version>([^<]+)/.exec(
-      readFileSync('compose/native/pom.xml', 'utf8'),
-    );
-    expect(file.services.kafka?.image).toBe(`apache/kafka:${pom?.[1]}`);
+    const lock = JSON.parse(readFileSync('compose/native/programs/lock.json', 'utf8'));
+    expect(file.services.kafka?.image).toBe(`apache/kafka:${lock.kafka.version}`);
   });
 
   it('publishes ports on the loopback address alone, by default those of npm start', async () => {

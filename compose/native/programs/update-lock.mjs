@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, sep } from 'node:path';
+import { root } from '../../profile.mjs';
+import { runProgram } from '../../run-program.mjs';
+import { fetchIndex, mirrors, resolvePackages } from './archive.mjs';
+import { lockFile, readLock } from './lock-file.mjs';
+import { recipes } from './recipes.mjs';
+
+// For those who maintain Portico: writes the lock file anew from what Debian's archive and Maven Central have today.
+// Kafka's jars are resolved by Maven (`mvn` must be there) from pom.xml.
+
+const newest = 'sid';
+
+async function lockArchitecture(mirror, arch) {
+  const indexes = new Map();
+  const indexOf = (suite) => {
+    if (!indexes.has(suite)) indexes.set(suite, fetchIndex(mirror, suite, arch));
+    return indexes.get(suite);
+  };
+  const programs = {};
+  const files = {};
+  for (const [name, recipe] of Object.entries(recipes)) {
+    const suite = recipe.suite ?? newest;
+    const index = await indexOf(suite);
+    const { version, packages } = resolvePackages(recipe, index);
+    programs[name] = { version, suite, date: index.date, packages: packages.map(({ path }) => path).sort() };
+    for (const { path, size, sha256 } of packages) files[path] = { size, sha256 };
+  }
+  const sorted = Object.fromEntries(Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return { programs, files: sorted };
+}
+
+const filesBelow = (folder) =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesBelow(join(folder, entry.name)) : [join(folder, entry.name)],
+  );
+
+async function lockKafka() {
+  const pom = join(root, 'compose/native/programs/kafka-pom.xml');
+  const folder = mkdtempSync(join(tmpdir(), 'portico-kafka-'));
+  const goal = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
+  try {
+    const options = [
+      `-DoutputDirectory=${folder}`,
+      '-Dmdep.useRepositoryLayout=true',
+      '-DincludeScope=runtime',
+    ];
+    await runProgram('mvn', ['-q', '-B', '-f', pom, goal, ...options], { timeoutMs: 600_000 });
+    const jars = filesBelow(folder)
+      .filter((file) => file.endsWith('.jar'))
+      .sort()
+      .map((file) => ({
+        path: relative(folder, file).split(sep).join('/'),
+        size: statSync(file).size,
+        sha256: createHash('sha256').update(readFileSync(file)).digest('hex'),
+      }));
+    const version = /<artifactId>kafka_2\.13<\/artifactId>\s*<version>([^<]+)</.exec(
+      readFileSync(pom, 'utf8'),
+    );
+    return { version: version?.[1], jars };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const [mirror = ''] = await mirrors();
+const architectures = {};
+for (const arch of ['amd64', 'arm64']) architectures[arch] = await lockArchitecture(mirror, arch);
+// the module is chosen by hand: its licence has to be read
+const { redisJson } = readLock();
+const lock = { architectures, kafka: await lockKafka(), redisJson };
+writeFileSync(lockFile, `${JSON.stringify(lock, null, 2)}\n`);

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import { withLock } from '../lock.mjs';
+import { stateDir } from '../profile.mjs';
+import { javaHomeOf } from './kafka.mjs';
+import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
+import { programInstaller } from './programs/programs.mjs';
+
+/**
+ * Programs that tests start servers of their own with, however the backends run, as variables.
+ * @param {import('../profile.mjs').Profile} p
+ * @param {(name: string, line: string) => void} progress
+ * @returns {Promise<Record<string, string>>}
+ * @throws {Error} when one cannot be had
+ */
+export function testPrograms(p, progress) {
+  const installer = programInstaller(p, (line) => progress('programs', line));
+  return withLock(join(stateDir, 'programs.lock'), async () => {
+    const [newest, old] = await Promise.all([
+      installer.program('redis'),
+      installer.program('redis-7.0'),
+      installer.program('java'),
+      fetchKafkaJars(p, (line) => progress('programs', line)),
+    ]);
+    return {
+      PORTICO_TEST_REDIS_NEWEST: join(newest, 'usr/bin/redis-server'),
+      PORTICO_TEST_REDIS_SYSTEM: join(old, 'usr/bin/redis-server'),
+      PORTICO_TEST_JAVA: join(javaHomeOf(p), 'bin'),
+      PORTICO_TEST_KAFKA_JARS: kafkaJarsOf(p),
+    };
+  });
+}
