@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { fetchKafkaJars, kafkaJarsOf } from '../../compose/native/programs/kafka-jars.mjs';
 import { root as checkout } from '../../compose/profile.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
 import { cache, rootFileSystem } from './engine.mjs';
@@ -60,18 +61,8 @@ async function context(images) {
     rmSync(fresh, { recursive: true, force: true });
     mkdirSync(fresh, { recursive: true });
     await packNode(fresh, /[\d.]+/.exec(node)[0]);
-    await runProgram(
-      'mvn',
-      [
-        '-q',
-        '-B',
-        '-f',
-        join(checkout, 'compose/native/pom.xml'),
-        'dependency:copy-dependencies',
-        `-DoutputDirectory=${join(fresh, 'kafka')}`,
-      ],
-      { timeoutMs: buildLimitMs },
-    );
+    await fetchKafkaJars({ programs: join(fresh, 'jars') }, () => undefined);
+    renameSync(kafkaJarsOf({ programs: join(fresh, 'jars') }), join(fresh, 'kafka'));
     const authority = process.env.NODE_EXTRA_CA_CERTS;
     writeFileSync(join(fresh, 'authority.pem'), authority ? readFileSync(authority) : '');
     writeFileSync(join(fresh, 'images.json'), JSON.stringify(images));

@@ -56,7 +56,8 @@ export const recipes = {
     without: /^(rabbitmqadmin-ng|openssl)$/,
     omit: ['./usr/lib/erlang/lib/*/src', './usr/lib/erlang/lib/*/include', './usr/lib/erlang/lib/*/examples'],
   },
-  // what tests compare with; nobody else fetches it
+  // what tests need; nobody else fetches these
+  compose: { title: 'Docker Compose', roots: ['docker-compose'] },
   'redis-7.0': { title: 'Redis 7.0', roots: ['redis-server', 'redis-tools'], suite: 'bookworm' },
 };
 
