@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { root, stateDir } from '../profile.mjs';
 import { parseEnvFile } from '../secrets.mjs';
@@ -7,12 +9,43 @@ import { parseEnvFile } from '../secrets.mjs';
 
 /** Where the image has the programs; they know themselves by the link. */
 const programs = '/opt/portico/programs';
+const resetLimitMs = 60_000;
 
-if (!existsSync(join(stateDir, 'programs'))) symlinkSync(programs, join(stateDir, 'programs'));
-if (/^(on|yes|true|1)$/.test(process.env.PORTICO_TEST_TOKENS ?? '')) {
+/** Tokens that everybody knows; those that are given win. */
+function takeTestTokens() {
   const known = parseEnvFile(readFileSync(join(root, 'compose/docker/test-tokens.env'), 'utf8'));
   for (const [name, token] of Object.entries(known)) process.env[name] ||= token;
 }
+
+/** Answers `POST /reset` of whoever knows the key-value token: for tests that cannot run a command in this container. */
+function serveReset(port) {
+  const authorization = `Bearer ${process.env.PORTICO_KV_TOKEN}`;
+  const server = createServer((request, response) => {
+    const end = (status, text) =>
+      response.writeHead(status, { 'content-type': 'text/plain' }).end(`${text}\n`);
+    request.resume();
+    if (request.url !== '/reset') return end(404, 'POST /reset');
+    if (request.method !== 'POST') return end(405, 'POST /reset');
+    if (request.headers.authorization !== authorization) return end(401, 'the key-value token is missing');
+    const script = join(root, 'compose/docker/reset.mjs');
+    execFile(
+      process.execPath,
+      ['--disable-warning=TimeoutNegativeWarning', script],
+      { timeout: resetLimitMs },
+      (error) => (error === null ? end(200, 'reset') : end(500, error.message)),
+    );
+  });
+  server.listen(port);
+}
+
+if (!existsSync(join(stateDir, 'programs'))) symlinkSync(programs, join(stateDir, 'programs'));
+const { PORTICO_TEST_TOKENS: fixed, PORTICO_TEST_RESET_PORT: port = '8071' } = process.env;
+// the gateway would warn of variables that are not its own
 delete process.env.PORTICO_TEST_TOKENS;
+delete process.env.PORTICO_TEST_RESET_PORT;
+if (fixed === 'on') {
+  takeTestTokens();
+  serveReset(Number(port));
+}
 process.argv.push('start');
 await import('../portico.mjs');

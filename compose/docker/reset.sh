@@ -1,2 +1,2 @@
 #!/bin/sh
-exec node /app/compose/docker/reset.mjs
+exec node --disable-warning=TimeoutNegativeWarning /app/compose/docker/reset.mjs

@@ -4,6 +4,9 @@ import { parseArgs } from 'node:util';
 import { catchSignals, interruption } from '../../compose/interruption.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
 import { checkCompose } from './check-compose.mjs';
+import { checkDev } from './check-dev.mjs';
+import { checkExamples } from './check-examples.mjs';
+import { checkImage } from './check-image.mjs';
 import { checkStart } from './check-start.mjs';
 import { cache, engines, startEngine } from './engine.mjs';
 import { standIn } from './images.mjs';
@@ -11,10 +14,16 @@ import { createScore } from './score.mjs';
 
 const usage = `npm run test:docker                     everything below, on Debian's oldest and newest engine (root; debootstrap)
 npm run test:docker -- --engine old     on Engine 20.10 alone; also: current, here (the engine that docker finds)
-npm run test:docker -- --only start     one group: ${'start, compose'}
+npm run test:docker -- --only start     one group; also: image, compose, dev, examples
 npm run test:docker -- --tests          the whole npm test with its backends in containers, too (20 minutes)`;
 
-const groups = { start: checkStart, compose: checkCompose };
+const groups = {
+  image: checkImage,
+  start: checkStart,
+  compose: checkCompose,
+  dev: checkDev,
+  examples: checkExamples,
+};
 
 function options() {
   const { values } = parseArgs({
