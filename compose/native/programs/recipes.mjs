@@ -57,6 +57,14 @@ export const recipes = {
     omit: ['./usr/lib/erlang/lib/*/src', './usr/lib/erlang/lib/*/include', './usr/lib/erlang/lib/*/examples'],
   },
   // what tests compare with; nobody else fetches it
+  'postgres-17': {
+    title: 'PostgreSQL 17 with pgvector',
+    roots: ['postgresql-17', 'postgresql-client-17', 'postgresql-17-pgvector'],
+    // only its just-in-time compiler needs LLVM; without its library Postgres goes without
+    without: /^libllvm/,
+    omit: ['./usr/lib/postgresql/*/lib/bitcode', './usr/lib/postgresql/*/lib/llvmjit*'],
+    suite: 'trixie',
+  },
   'redis-7.0': { title: 'Redis 7.0', roots: ['redis-server', 'redis-tools'], suite: 'bookworm' },
 };
 
