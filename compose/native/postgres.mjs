@@ -14,7 +14,7 @@ import {
 } from './postgres-clusters.mjs';
 import { adoptCluster } from './postgres-upgrade.mjs';
 import { programOf } from './programs/programs.mjs';
-import { commandAs, giveTo } from './unprivileged.mjs';
+import { commandAs, giveData, giveTo } from './unprivileged.mjs';
 
 /** Makes a new cluster in an empty folder. */
 export async function initialize({ p, secrets, runner }, folder) {
@@ -108,13 +108,20 @@ export const postgres = {
   // Postgres' fast shutdown: SIGTERM would wait for every client to go by itself.
   stopSignal: 'SIGINT',
 
-  install: (installer) => installer.program('postgres'),
+  async install(installer) {
+    // initdb hands its own path to a shell between double quotes
+    if (/["$`\\]/.test(installer.p.programs))
+      throw new Error(
+        `PostgreSQL does not run below a folder with ", $, \` or \\ in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
+      );
+    await installer.program('postgres');
+  },
   keeps: keptPrograms,
 
   async processes(context, progress) {
     const { p, runner } = context;
     const dataDir = await ensureCluster(context, progress);
-    giveTo(runner, dataDir);
+    giveData(runner, dataDir);
     writeConfiguration(p, runner, dataDir);
     dropStaleLock(dataDir);
     return [{ name: 'postgres', file: join(binOf(p), 'postgres'), args: ['-D', dataDir], cwd: '/' }];

@@ -5,7 +5,7 @@ import { root } from '../profile.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { exchange } from './exchange.mjs';
 import { programOf } from './programs/programs.mjs';
-import { giveTo } from './unprivileged.mjs';
+import { giveData, giveTo } from './unprivileged.mjs';
 
 /** Another major series cannot read the data: its folder is its own. */
 const dataOf = (p) => join(p.data, `rabbitmq-${majorOf(programOf(p, 'rabbitmq').version)}`);
@@ -129,7 +129,8 @@ export const rabbitmq = {
     const data = dataOf(p);
     for (const dir of [home, data]) mkdirSync(dir, { recursive: true, mode: 0o700 });
     writeConfiguration(context, home);
-    for (const dir of [home, data]) giveTo(runner, dir);
+    giveTo(runner, home);
+    giveData(runner, data);
     const erlang = join(tree, 'usr/lib/erlang');
     const programs = join(folderOf(erlang, 'erts-'), 'bin');
     const server = folderOf(join(tree, 'usr/lib/rabbitmq/lib'), 'rabbitmq_server-');

@@ -8,7 +8,7 @@ import { architecture } from './programs/archive.mjs';
 import { readLock } from './programs/lock-file.mjs';
 import { programOf } from './programs/programs.mjs';
 import { fetchJsonModule, jsonModuleOf } from './programs/redis-json.mjs';
-import { giveTo } from './unprivileged.mjs';
+import { giveData, giveTo } from './unprivileged.mjs';
 import { compareVersions } from './versions.mjs';
 
 /** The module for this machine, unless the user wants none. */
@@ -95,7 +95,7 @@ export const redis = {
     ];
     writePrivateFile(conf, `${readFileSync(join(root, 'config/redis.conf'), 'utf8')}${own.join('\n')}\n`);
     giveTo(runner, conf);
-    giveTo(runner, dir);
+    giveData(runner, dir);
     return [{ name: 'redis', file: join(tree, 'usr/bin/redis-server'), args: [conf], cwd: dir }];
   },
 

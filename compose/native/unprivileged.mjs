@@ -71,13 +71,16 @@ export function commandAs({ prefix }, program, options) {
   return { file, args };
 }
 
-/**
- * Gives a folder and all in it to a user, unless it is that user's already; symbolic links are not followed. The
- * folder itself is given last, so a start that was cut off begins anew.
- */
-export function giveTo({ uid, gid }, path) {
+/** Gives a file, or a folder and all in it, to a user; symbolic links are not followed. The folder itself is last. */
+export function giveTo(runner, path) {
   const entry = lstatSync(path);
-  if (entry.isSymbolicLink() || (entry.uid === uid && entry.gid === gid)) return;
-  if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo({ uid, gid }, join(path, name));
-  chownSync(path, uid, gid);
+  if (entry.isSymbolicLink()) return;
+  if (entry.isDirectory()) for (const name of readdirSync(path)) giveTo(runner, join(path, name));
+  if (entry.uid !== runner.uid || entry.gid !== runner.gid) chownSync(path, runner.uid, runner.gid);
+}
+
+/** The same for data, of which there may be much, and which only their own program writes: once, as the folder tells. */
+export function giveData(runner, folder) {
+  const { uid, gid } = lstatSync(folder);
+  if (uid !== runner.uid || gid !== runner.gid) giveTo(runner, folder);
 }

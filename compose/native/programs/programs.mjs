@@ -10,7 +10,7 @@ import { lockedHere, shortDigest } from './lock-file.mjs';
 import { omittedPaths, recipeOf, recipes } from './recipes.mjs';
 import { isRelocated, relocate } from './relocate.mjs';
 import { createSlots } from './slots.mjs';
-import { canUnpack, unpack } from './unpack.mjs';
+import { canUnpack, makeTree, unpack } from './unpack.mjs';
 
 /**
  * A program that is there.
@@ -123,6 +123,7 @@ export function programInstaller(p, say) {
     if (existsSync(final)) return tree;
     const half = `${final}.new`;
     rmSync(half, { recursive: true, force: true });
+    makeTree(half);
     const urls = await sources();
     const missing = packages.filter(({ path }) => !existsSync(join(packagesOf(p), basename(path))));
     for (const { size } of missing) bytes.expect(size);
@@ -186,7 +187,9 @@ export function programInstaller(p, say) {
      */
     async program(name) {
       if (p.programs.includes(':'))
-        throw new Error(`programs cannot run below a folder with a colon in its name (${p.programs})`);
+        throw new Error(
+          `programs do not run below a folder with a colon in its name (${p.programs}): name another one by PORTICO_STATE_DIR`,
+        );
       mkdirSync(p.programs, { recursive: true });
       if (!(await canUnpack()))
         throw new Error('this system has neither dpkg-deb nor tar and xz: use a Docker engine');

@@ -58,6 +58,14 @@ export const recipes = {
   },
   // what tests need; nobody else fetches these
   compose: { title: 'Docker Compose', roots: ['docker-compose'] },
+  'postgres-17': {
+    title: 'PostgreSQL 17 with pgvector',
+    roots: ['postgresql-17', 'postgresql-client-17', 'postgresql-17-pgvector'],
+    // only its just-in-time compiler needs LLVM; without its library Postgres goes without
+    without: /^libllvm/,
+    omit: ['./usr/lib/postgresql/*/lib/bitcode', './usr/lib/postgresql/*/lib/llvmjit*'],
+    suite: 'trixie',
+  },
   'redis-7.0': { title: 'Redis 7.0', roots: ['redis-server', 'redis-tools'], suite: 'bookworm' },
 };
 

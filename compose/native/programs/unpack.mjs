@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { closeSync, createReadStream, mkdirSync, openSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, mkdirSync, openSync, readSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { Interrupted, interruption } from '../../interruption.mjs';
 import { hasProgram } from '../../run-program.mjs';
 
@@ -50,6 +51,17 @@ export async function canUnpack() {
 }
 
 /**
+ * Makes a program's folder. Packages before Debian 13 hold `lib` beside `usr/lib`, which systems have merged since.
+ * @param {string} folder
+ */
+export function makeTree(folder) {
+  for (const name of ['lib', 'lib64', 'bin', 'sbin']) {
+    mkdirSync(join(folder, 'usr', name), { recursive: true });
+    symlinkSync(join('usr', name), join(folder, name));
+  }
+}
+
+/**
  * Unpacks a package into a folder, as the user that asks: no script of it runs.
  * @param {string} deb
  * @param {string} folder
@@ -57,14 +69,17 @@ export async function canUnpack() {
  * @throws {Error} with the words of the program that failed
  */
 export async function unpack(deb, folder, omitted) {
-  mkdirSync(folder, { recursive: true });
   const excludes = omitted.map((pattern) => `--exclude=${pattern}`);
   // In a session of their own, like all that the launcher runs: a terminal's Ctrl-C must not cut them off half-way.
   const options = {
     detached: true,
     stdio: /** @type {['pipe', 'pipe', 'pipe']} */ (['pipe', 'pipe', 'pipe']),
   };
-  const tar = spawn('tar', ['-x', '-C', folder, '--no-same-owner', ...excludes], options);
+  const tar = spawn(
+    'tar',
+    ['-x', '-C', folder, '--no-same-owner', '--keep-directory-symlink', ...excludes],
+    options,
+  );
   const steps = [ended(tar, 'tar')];
   let first;
   if (await hasProgram('dpkg-deb')) {
