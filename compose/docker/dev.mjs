@@ -30,6 +30,7 @@ function reset() {
 /** Answers `POST /reset` of whoever knows the key-value token: for tests that cannot run a command in this container. */
 function serveReset(port) {
   const authorization = `Bearer ${process.env.PORTICO_KV_TOKEN}`;
+  /** @param {import('node:http').IncomingMessage} request @returns {Promise<[number, string]>} */
   const answer = async ({ url, method, headers }) => {
     if (url !== '/reset') return [404, 'POST /reset'];
     if (method !== 'POST') return [405, 'POST /reset'];
