@@ -19,12 +19,12 @@ beforeAll(async () => {
   gateway = await spawnGateway({ kv: {} });
   redis = new Redis({ url: `${gateway.url}/kv`, token: TOKENS.kv });
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-}, 30_000);
+});
 
 afterAll(async () => {
   jest.restoreAllMocks();
   expect(await gateway.stop()).toBe(0);
-}, 30_000);
+});
 
 test('subscribe: values come as they were published', async () => {
   const channel = name('a');
@@ -105,4 +105,4 @@ test('a stop of the gateway ends streams at once', async () => {
   const startedAt = performance.now();
   expect(await own.stop()).toBe(0);
   expect(performance.now() - startedAt).toBeLessThan(3_000);
-}, 30_000);
+});

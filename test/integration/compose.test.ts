@@ -17,7 +17,6 @@ interface Finished {
 }
 
 // Each start and stop takes a second or two, on a busy machine several.
-jest.setTimeout(40_000);
 
 let folder: string;
 let environment: NodeJS.ProcessEnv;
@@ -55,7 +54,7 @@ async function freeBlock(): Promise<number> {
 
 function script(name: string, ...args: string[]): Promise<Finished> {
   return new Promise((resolve) => {
-    const options = { env: environment, timeout: 40_000 };
+    const options = { env: environment, timeout: 180_000 };
     execFile(process.execPath, [`compose/${name}.mjs`, ...args], options, (error, stdout, stderr) => {
       resolve({
         code: error === null ? 0 : ((error.code as number | undefined) ?? null),
@@ -78,7 +77,7 @@ function connection(): Record<string, string> {
   return Object.fromEntries(pairs.map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
 }
 
-async function command(words: string[], timeoutMs = 5_000): Promise<unknown> {
+async function command(words: string[], timeoutMs = 60_000): Promise<unknown> {
   const { PORTICO_KV_URL: url = '', PORTICO_KV_TOKEN: token = '' } = connection();
   const answer = await fetch(url, {
     method: 'POST',

@@ -6,8 +6,6 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 const SCHEMA = 'test_vector_ndjson';
 const NDJSON = 'application/x-ndjson';
 
-jest.setTimeout(60_000);
-
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 let url: string;

@@ -6,8 +6,6 @@ import { classifyDatabaseError, type Database, openDatabase } from '../../src/li
 import { backend } from '../support/backend.js';
 import { backendAddress } from '../support/environment.js';
 
-jest.setTimeout(30_000);
-
 const log = createLogger('silent');
 
 async function withDatabase(

@@ -21,7 +21,7 @@ test('a fetch of very many offsets is refused at once', async () => {
   expect(fewer.body.error).toMatch(
     /^At most 100 offsets of one partition .* partition 0 of .* there are 101\.$/,
   );
-}, 30_000);
+});
 
 test('a fetch of a hundred offsets of each of many partitions has the records of all, each once', async () => {
   const topic = await kafka.topic('partitions', 20);
@@ -52,4 +52,4 @@ test('a request that names 100,000 topics is told that the first is unknown', as
     expect(body).toEqual({ error: `There is no topic ${names[0]}.`, status: 404 });
     expect(status).toBe(404);
   }
-}, 30_000);
+});

@@ -20,4 +20,4 @@ it('answers long polls with what they have when the gateway stops, instead of wa
   for (const { status, body } of await Promise.all(polls))
     expect({ status, body }).toEqual({ status: 200, body: [] });
   await kafka.dispose();
-}, 40_000);
+});

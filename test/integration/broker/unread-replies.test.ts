@@ -22,12 +22,12 @@ beforeAll(async () => {
   await eventually(() => {
     for (const { lines } of running) expect(lines.join('\n')).toContain('peer found');
   });
-}, 40_000);
+});
 
 afterAll(async () => {
   await gateways.stop();
   await kafka.dispose();
-}, 40_000);
+});
 
 /** Where the instance is, and where it is not. */
 function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
@@ -69,12 +69,11 @@ test.each([
       expect(status).toBe(200);
       for (const { value } of body) seen.add(value);
       expect(seen.size).toBe(RECORDS);
-    }, 10_000);
+    });
     // what the one who left had not read was committed meanwhile, and is not any more
     await eventually(async () => expect(await kafka.committed(group, topic)).toEqual([RECORDS]));
     expect((await call(`${path}?timeout=100`)).body).toEqual([]);
   },
-  30_000,
 );
 
 /** An instance that has joined, a record for it, and a client that has asked for that by bytes of its own. */
@@ -97,11 +96,11 @@ test('a client that has read its reply and leaves in order is not sent it again'
   await client.until(/"value":"x".*\]$/);
   client.end();
   expect((await consume(1_000)).body).toEqual([]);
-}, 30_000);
+});
 
 test('a connection for one request is closed when its client closes it', async () => {
   const { client, consume } = await clientOfOneRecord('close', 'Connection: close\r\n');
   // the client's socket closes its side by itself at the end of the other
   expect(await client.closed()).toMatch(/"value":"x".*\]$/);
   expect((await consume(500)).body).toEqual([]);
-}, 30_000);
+});

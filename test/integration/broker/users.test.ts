@@ -99,4 +99,4 @@ test('groups of different users do not meet, unless configured', async () => {
   expect((await call<Groups>('/consumers')).body.filter(({ name }) => name.includes(group))).toEqual([]);
   for (const name of ['literal', 'reader'] as const)
     await as(name)(`/delete-consumer/${group}/i-${name}`, undefined, { method: 'POST' });
-}, 30_000);
+});

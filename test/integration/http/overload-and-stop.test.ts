@@ -66,7 +66,7 @@ it('closes idle connections at once and lets a running request end', async () =>
   await eventually(() => expect(core.core.inFlight).toBe(1));
   core.core.beginStop();
   const stop = core.stop();
-  await idle.closed(2_000);
+  await idle.closed();
   const reply = await running;
   expect(reply.status).toBe(200);
   expect(reply.headers.get('connection')).toBe('close');
@@ -82,7 +82,7 @@ it('answers a request that was on its way on a kept connection when the stop beg
   core.core.beginStop();
   const stop = core.stop();
   kept.write(request);
-  const all = await kept.closed(2_000);
+  const all = await kept.closed();
   expect(all.match(/HTTP\/1\.1 200/g)).toHaveLength(2);
   expect(all).toMatch(/Connection: close/i);
   await stop;

@@ -184,7 +184,7 @@ describe('limits and time', () => {
     stalled.write(
       `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 10\r\n\r\n12345`,
     );
-    const reply = await stalled.until(/request_timeout/, 3_000);
+    const reply = await stalled.until(/request_timeout/);
     expect(reply).toContain('HTTP/1.1 408');
     expect(reply.toLowerCase()).toContain('connection: close');
     await stalled.closed();
@@ -229,7 +229,7 @@ describe('limits and time', () => {
     client.write(
       `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n`,
     );
-    const reply = await client.closed(2_000);
+    const reply = await client.closed();
     expect(reply).toMatch(/^HTTP\/1.1 400 /);
     expect(reply).toContain('"error":');
   });
@@ -280,12 +280,12 @@ describe('a reply that nobody reads', () => {
       setTimeout(() => slow.socket.resume(), 5);
     });
     slow.write(request);
-    await eventually(() => expect(received).toBeGreaterThan(size), 20_000);
-    await eventually(() => expect(big.core.inFlight).toBe(0), 5_000);
+    await eventually(() => expect(received).toBeGreaterThan(size));
+    await eventually(() => expect(big.core.inFlight).toBe(0));
     idle.end();
     slow.end();
     await big.stop();
-  }, 30_000);
+  });
 });
 
 it('takes the whole address for the path, as clients of a proxy send it', async () => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
     response.writeHead(answer.status ?? 200, answer.headers ?? {});
     response.end(answer.body ?? '');
   });
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   await gateway?.stop();
@@ -35,11 +35,11 @@ let paths = 0;
 /** A path of its own, so that each test sees only its messages. */
 const freshPath = () => `/${++paths}`;
 const at = (path: string) => receiver.received.filter(({ url }) => url.split('?')[0] === path);
-const arrived = (path: string, count: number, timeoutMs = 5_000) =>
+const arrived = (path: string, count: number) =>
   eventually(() => {
     expect(at(path).length).toBeGreaterThanOrEqual(count);
     return at(path);
-  }, timeoutMs);
+  });
 const json = (request: Received | undefined) => JSON.parse(String(request?.body)) as Record<string, unknown>;
 const text = (base64: unknown) => Buffer.from(String(base64), 'base64').toString();
 
@@ -227,7 +227,7 @@ describe('what is no success', () => {
       'upstash-failure-callback': receiver.url + failed,
       ...headers,
     });
-    const { status, body, header } = json((await arrived(failed, 1, 10_000))[0]);
+    const { status, body, header } = json((await arrived(failed, 1))[0]);
     return { status, body: text(body), header };
   };
 
@@ -339,7 +339,7 @@ it('delivers many messages of many senders, each exactly once while nothing brea
     Array.from({ length: 300 }, (_, i) => publish(gateway, `${receiver.url}${path}?${i}`, {}, String(i))),
   );
   expect(new Set(replies.map(({ body }) => body.messageId)).size).toBe(300);
-  await arrived(path, 300, 15_000);
+  await arrived(path, 300);
   await eventually(async () => {
     const [row] = await namespace.query<{ open: string }>(
       'select count(*) as open from $schema.messages where finished_at is null',
