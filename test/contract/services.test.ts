@@ -3,6 +3,7 @@ import { openapiDocument } from '../../src/http/openapi.js';
 import { describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
 import { settingsTable } from '../../src/settings-table.js';
+import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { removeQueueService } from '../support/queue-cleanup.js';
 import { TOKENS } from '../support/tokens.js';
@@ -150,9 +151,11 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
     });
 
     it('is told of by /readyz, /metrics and by its operation id', async () => {
+      await eventually(async () => {
+        const ready = (await (await fetch(`${gateway.url}/readyz/${name}`)).json()) as { services: object };
+        expect(ready).toEqual({ status: 'ready', services: { [name]: { default: { up: true } } } });
+      });
       expect((await send(gateway)).status).toBeLessThan(500);
-      const ready = (await (await fetch(`${gateway.url}/readyz/${name}`)).json()) as { services: object };
-      expect(ready).toEqual({ status: 'ready', services: { [name]: { default: { up: true } } } });
       const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
       expect(metrics).toMatch(new RegExp(`portico_backend_up\\{service="${name}",[^}]*\\} 1`));
       expect(metrics).toMatch(new RegExp(`request_duration_seconds_count\\{operation="${name}\\.[a-z]`));
