@@ -10,6 +10,7 @@ function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned 
     isAbandoned: () => abandoned,
     succeed: () => {},
     fail: () => {},
+    giveUpAt: 0,
     misses: 0,
   };
 }
