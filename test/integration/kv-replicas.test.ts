@@ -1,5 +1,5 @@
 import { Redis } from '@upstash/redis';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { type KvReply, type KvRequestOptions, kvRequest } from '../support/kv.js';
 import { startReplica } from '../support/redis-replica.js';
@@ -251,7 +251,7 @@ it('asks the primary at once while the replica is cut off or gone, and comes bac
   for (let i = 0; i < 20; i++) {
     const { status, body, ms } = await run(['GET', 'k']);
     expect({ status, body }).toEqual({ status: 200, body: { result: 'again' } });
-    expect(ms).toBeLessThan(500);
+    expect(ms).toBeLessThan(PROMPT_MS);
   }
   expect((await fetch(`${gateways[0]?.url}/readyz`)).status).toBe(200);
   await replica.start();
@@ -259,7 +259,7 @@ it('asks the primary at once while the replica is cut off or gone, and comes bac
 });
 
 it('answers from the primary in time when the replica falls silent', async () => {
-  const gateway = await gatewayFor({ timeoutMs: 2_000 });
+  const gateway = await gatewayFor({ timeoutMs: 8_000 });
   releases.push(() => gateway.stop());
   await run(['SET', 'k', 'v']);
   await eventually(async () => {
@@ -272,9 +272,9 @@ it('answers from the primary in time when the replica falls silent', async () =>
     for (let i = 0; i < 5; i++) {
       const { status, body, ms } = await kvRequest(gateway.url, ['GET', 'k']);
       expect({ status, body }).toEqual({ status: 200, body: { result: 'v' } });
-      expect(ms).toBeLessThan(2_000);
+      expect(ms).toBeLessThan(8_000);
     }
-    expect((await kvRequest(gateway.url, ['GET', 'k'])).ms).toBeLessThan(500);
+    expect((await kvRequest(gateway.url, ['GET', 'k'])).ms).toBeLessThan(2_000);
   } finally {
     replica.resume();
   }

@@ -23,7 +23,7 @@ const open = async (path: string, url = gateway.url) => {
 const ready = () => eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 
 beforeAll(async () => {
-  gateway = await startGateway({ kv: { databases: [{ timeoutMs: 1_000 }] } });
+  gateway = await startGateway({ kv: { databases: [{ timeoutMs: 4_000 }] } });
   redis = new Redis(backendAddress('PORTICO_REDIS_URL'));
   redis.on('error', () => undefined);
   await ready();
@@ -84,7 +84,7 @@ test('Redis stopped in its tracks: the silence is noticed, and streams go on aft
   try {
     await eventually(async () => expect((await open(`/subscribe/${name('new')}`)).status).toBe(503));
     // half a deadline until the question, a whole one for its answer
-    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    expect(performance.now() - startedAt).toBeLessThan(30_000);
     expect(subscribed.ended).toBe(false);
   } finally {
     await server.resume();

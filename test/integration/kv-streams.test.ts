@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { backendAddress } from '../support/environment.js';
 import { EventStreamClient } from '../support/event-stream.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { RawClient } from '../support/raw-client.js';
 import { TOKENS } from '../support/tokens.js';
@@ -285,7 +285,7 @@ describe('who may', () => {
     // a stop waits for no stream
     const startedAt = performance.now();
     await limited.stop();
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
     await two.untilEnd();
   });
 

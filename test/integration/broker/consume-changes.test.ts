@@ -5,7 +5,7 @@ import type { BrokerRecord } from '../../support/kafka.js';
 // what changes under a consumer: partitions, topics, the log itself, the other members of its group
 const { kafka, call } = brokerUnderTest();
 const reset = (to: string, more = {}) => ({ headers: { 'Kafka-Auto-Offset-Reset': to, ...more } });
-const consume = (group: string, instance: string, topics: string[], options = {}, timeout = 5_000) =>
+const consume = (group: string, instance: string, topics: string[], options = {}, timeout = 30_000) =>
   call(`/consume/${group}/${instance}`, { topics, timeout }, options);
 const values = ({ body }: { body: BrokerRecord[] }) => body.map(({ value }) => value);
 const produce = (topic: string, list: string[], partition = 0) =>
@@ -123,7 +123,7 @@ test('instance and group names that are empty, long or strange', async () => {
     expect({ path, status: (await call(path)).status }).toEqual({ path, status });
   await produce(topic, ['x']);
   const strange = encodeURIComponent(`${kafka.name('s')}/ä ☃ ${'z'.repeat(200)}`);
-  const path = `/consume/${strange}/${encodeURIComponent('☃/..')}/${topic}?timeout=5000`;
+  const path = `/consume/${strange}/${encodeURIComponent('☃/..')}/${topic}?timeout=30000`;
   expect(values(await call(path, undefined, reset('earliest')))).toEqual(['x']);
 });
 

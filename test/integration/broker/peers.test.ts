@@ -5,7 +5,13 @@ import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 
 type Groups = { name: string; instances: { name: string; topics: { partitions: number[] }[] }[] }[];
 
-const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '200' };
+/** For so long Kafka would keep a dead gateway's partitions, in ms. */
+const SESSION_MS = 60_000;
+const EARLIEST = {
+  'Kafka-Auto-Offset-Reset': 'earliest',
+  'Kafka-Auto-Commit-Interval': '200',
+  'Kafka-Session-Timeout-Ms': String(SESSION_MS),
+};
 /** So many that one in 20,000 runs has all of them in one gateway. */
 const INSTANCES = [...'abcdefghij'];
 
@@ -93,9 +99,9 @@ test('a client that leaves a forwarded wait takes nothing with it, and wakes the
     await expect(waiting).rejects.toThrow();
     const value = Math.random().toString();
     await call(`/produce/${topic}`, { value });
-    const next = await consume(10_000);
+    const next = await consume(30_000);
     expect(next.body.map((record) => record.value)).toEqual([value]);
-    expect(next.ms).toBeLessThan(5_000);
+    expect(next.ms).toBeLessThan(15_000);
   }
 });
 
@@ -150,7 +156,7 @@ test('the owner is killed in the middle of a consume: the next request finds the
       for (const { value } of answer.body) seen.add(value);
     });
   }
-  expect(performance.now() - killedAt).toBeLessThan(10_000);
+  expect(performance.now() - killedAt).toBeLessThan(SESSION_MS / 2);
   await eventually(async () => {
     for (const instance of instances)
       for (const call of survivors())

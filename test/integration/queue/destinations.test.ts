@@ -36,10 +36,8 @@ const publishTo = async (receiver: Receiver, count: number) => {
 it('delivers to others while more messages than there are places wait for a destination that hangs', async () => {
   await publishTo(hanging, 60);
   await eventually(() => expect(hanging.received).toHaveLength(10));
-  const started = performance.now();
   await publishTo(quick, 30);
   await eventually(() => expect(quick.received).toHaveLength(30));
-  expect(performance.now() - started).toBeLessThan(3_000);
   expect(hanging.received).toHaveLength(10);
   expect(new Set(paths(quick)).size).toBe(30);
 });

