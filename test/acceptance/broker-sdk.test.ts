@@ -88,7 +88,7 @@ test('consume with automatic commits, and again after the instance was removed',
       autoCommit: true,
       autoCommitInterval: 1_000,
       autoOffsetReset: 'earliest',
-      timeout: 5_000,
+      timeout: 30_000,
     });
   await kafka.producer().produce(topic, 'first');
   expect((await consume()).map(({ value }) => value)).toEqual(['first']);
@@ -148,7 +148,7 @@ test('committed offsets and offsets at a time', async () => {
   expect(listed(await offsetsAt(timestamp + 1))).toEqual([1, 0]);
   const request = { ...group, topicPartitions: partitions };
   expect(listed(await kafka.consumer().committed(request))).toEqual([-1, -1]);
-  await kafka.consumer().consume({ ...group, topics: [topic], autoOffsetReset: 'earliest', timeout: 5_000 });
+  await kafka.consumer().consume({ ...group, topics: [topic], autoOffsetReset: 'earliest', timeout: 30_000 });
   await kafka.consumer().commit({ ...group, offset: [{ topic, partition: 0, offset: 1 }] });
   expect(await kafka.admin().committedOffsets(request)).toEqual([
     { topic, partition: 0, offset: 1 },

@@ -37,6 +37,13 @@ function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
   return isOwner(first) ? [first, second] : [second, first];
 }
 
+/** Resolves when the instance has joined, for which there is no record yet. */
+const joined = (url: string, path: string) =>
+  eventually(async () => {
+    const { headers } = await brokerClient(url)(`${path}?timeout=500`, undefined, { headers: EARLIEST });
+    expect(headers.get('broker-consumer-state')).toBe('joined');
+  });
+
 test.each([
   ['the gateway that has the instance', 0, 'keep-alive'],
   ['another gateway', 1, 'keep-alive'],
@@ -48,7 +55,7 @@ test.each([
     const group = kafka.name(`unread-${place}-${connection}`);
     const path = `/consume/${group}/i/${topic}`;
     const [any] = running as [SpawnedGateway];
-    await brokerClient(any.url)(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+    await joined(any.url, path);
     const { url } = placesOf(group)[place] as SpawnedGateway;
     const call = brokerClient(url);
     const records = Array.from({ length: RECORDS }, (_, i) => ({
@@ -58,7 +65,7 @@ test.each([
 
     const client = await RawClient.open(Number(new URL(url).port));
     client.write(
-      `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+      `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
     );
     await client.until(/"offset":0,/);
     client.socket.resetAndDestroy();
@@ -82,11 +89,11 @@ async function clientOfOneRecord(name: string, headers = '') {
   const path = `/consume/${kafka.name(name)}/i/${topic}`;
   const [{ url }] = running as [SpawnedGateway];
   const call = brokerClient(url);
-  await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+  await joined(url, path);
   await call(`/produce/${topic}`, { value: 'x' });
   const client = await RawClient.open(Number(new URL(url).port));
   client.write(
-    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\n${headers}Authorization: ${AUTHORIZATION}\r\n\r\n`,
+    `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\n${headers}Authorization: ${AUTHORIZATION}\r\n\r\n`,
   );
   return { client, consume: (timeout: number) => call(`${path}?timeout=${timeout}`) };
 }
