@@ -205,7 +205,7 @@ describe('npm start -- --detach', () => {
     const { out } = await start('--detach');
     expect(out).toContain('what had died is up again');
     expect(pidOf('gateway')).toBe(gateway);
-    expect(await eventually(() => command(['GET', 'kept']))).toEqual({ result: 'yes' });
+    await eventually(async () => expect(await command(['GET', 'kept'])).toEqual({ result: 'yes' }));
   });
 
   it('brings a killed gateway back and leaves the backend alone', async () => {
@@ -345,6 +345,6 @@ describe('a paused backend', () => {
     );
     await expect(command(['PING'], 500)).rejects.toThrow('timeout');
     await script('backends', 'resume', 'redis');
-    expect(await eventually(() => command(['PING']))).toEqual({ result: 'PONG' });
+    await eventually(async () => expect(await command(['PING'])).toEqual({ result: 'PONG' }));
   });
 });
