@@ -3,9 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkReport } from './check-report.js';
-import { type Config, ConfigError, loadConfig } from './config.js';
+import { type Config, ConfigError, enabledServices, type LoadedConfig, loadConfig } from './config.js';
+import { unservedText } from './config-services.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
+import { metricsAreOpen } from './http/operations.js';
 import { createLogger, type Logger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
 import { settingsTable } from './settings-table.js';
@@ -43,12 +45,10 @@ async function run(file: string | undefined): Promise<void> {
     await work(link);
     return;
   }
-  const { config, warnings } = loadConfig({
-    ...(file === undefined ? {} : { file }),
-    environment: process.env,
-  });
+  const loaded = load(file);
+  const { config } = loaded;
   const log = createLogger(config.log.level);
-  for (const warning of warnings) log.warn(warning);
+  announce(loaded, log);
   if (config.http.workers === 1) await serve(config, log);
   else await superviseWorkers(config, log);
 }
@@ -128,9 +128,21 @@ function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): voi
   }
 }
 
-/** A configuration that the start scripts may still complete. */
-function incomplete(file: string | undefined): Config {
-  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, false).config;
+/** @param complete as `loadConfig` */
+function load(file: string | undefined, complete = true): LoadedConfig {
+  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, complete);
+}
+
+/** What of a configuration its operator should know, once for all processes. */
+function announce({ config, warnings, unserved }: LoadedConfig, log: Logger): void {
+  for (const warning of warnings) log.warn(warning);
+  if (config.http.metricsToken === null && !metricsAreOpen(config.http))
+    log.warn('http.metricsToken is not set, and others can reach http.host: /metrics is refused');
+  for (const service of unserved) log.info(unservedText(service));
+  for (const { service, section } of enabledServices(config)) {
+    if (section.missing !== null)
+      log.warn({ service: service.name, reason: section.missing }, 'its backend could not be started');
+  }
 }
 
 async function main(): Promise<void> {
@@ -145,8 +157,8 @@ async function main(): Promise<void> {
   else if (command === 'openapi') process.stdout.write(openapi());
   else if (command === 'settings')
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());
-  else if (command === 'tokens') process.stdout.write(tokenReport(incomplete(file)));
-  else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(incomplete(file)))}\n`);
+  else if (command === 'tokens') process.stdout.write(tokenReport(load(file, false).config));
+  else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(load(file, false)))}\n`);
   else throw new Error(`unknown command ${command}\n${USAGE}`);
 }
 

@@ -47,6 +47,16 @@ export function variableName(path: readonly string[], prefix: string): string {
   return prefix + path.map((step) => (step === '#' ? '<n>' : snake(step))).join('_');
 }
 
+/** The variable of a key such as `kv.databases[1].url`: the short one where it has one and stands in the first entry. */
+export function variableOf(key: string, leaves: readonly SettingLeaf[], prefix: string): string {
+  const places = [...key.matchAll(/\[(\d+)\]/g)].map(([, place]) => place as string);
+  const path = key.replaceAll(/\[\d+\]/g, '.#').split('.');
+  const leaf = leaves.find((each) => each.path.join('.') === path.join('.'));
+  if (leaf?.env !== undefined && places.every((place) => place === '0')) return leaf.env;
+  let next = 0;
+  return variableName(path, prefix).replaceAll('<n>', () => places[next++] as string);
+}
+
 function snake(key: string): string {
   return key.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toUpperCase();
 }

@@ -98,9 +98,15 @@ it('names every mistake of a configuration and ends with 78', async () => {
     code: 78,
     output: expect.stringContaining('nowhere.yaml: cannot be read (ENOENT)'),
   });
-  const missing = await runToEnd(['run'], {});
+  const empty = await runToEnd(['run'], {});
+  expect(empty).toEqual({
+    code: 78,
+    output: expect.stringMatching(/no service has the address.*PORTICO_REDIS_URL/),
+  });
+  const { PORTICO_VECTOR_TOKEN: _, PORTICO_QUEUE_TOKEN: __, ...others } = gatewayEnvironment();
+  const missing = await runToEnd(['run'], others);
   expect(missing.code).toBe(78);
-  expect(missing.output).toMatch(/kv\.databases\[0\]\.token[\s\S]*queue\.token/);
+  expect(missing.output).toMatch(/vector\.indexes\[0\]\.token[\s\S]*queue\.token/);
   const unreadable = { ...gatewayEnvironment(), PORTICO_KV_DATABASES_0_TLS_CA: '/nowhere/ca.pem' };
   expect(await runToEnd(['run'], unreadable)).toEqual({
     code: 78,
@@ -108,6 +114,33 @@ it('names every mistake of a configuration and ends with 78', async () => {
       /PORTICO_KV_DATABASES_0_TLS_CA: .*tls\.ca: the file cannot be read \(ENOENT\)/,
     ),
   });
+});
+
+it('serves what it has an address for, with nothing but that, and says what is off', async () => {
+  const { PORTICO_REDIS_URL = '' } = gatewayEnvironment();
+  const document = { kv: {}, vector: {}, broker: {}, queue: {} };
+  const others = { PORTICO_DATABASE_URL: '', PORTICO_KAFKA_BROKERS: '', PORTICO_RABBITMQ_URL: '' };
+  const gateway = await spawnGateway(document, { ...others, PORTICO_REDIS_URL });
+  expect((await command(gateway, ['SET', KEY, '1'])).status).toBe(200);
+  expect((await command(gateway, ['DEL', KEY])).status).toBe(200);
+  for (const path of ['/vector/info', '/broker/topics', '/queue/v2/queues'])
+    expect((await fetch(`${gateway.url}${path}`)).status).toBe(404);
+  expect(await (await fetch(`${gateway.url}/readyz`)).json()).toEqual({
+    status: 'up',
+    services: { kv: { status: 'up' } },
+  });
+  expect(await gateway.stop()).toBe(0);
+  const said = gateway.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  for (const service of ['vector', 'broker', 'queue'])
+    expect(said.filter((line) => line.startsWith(`${service} is off: `))).toHaveLength(1);
+});
+
+it('tells the log, whole and once, why a backend could not be started', async () => {
+  const reason = `redis: ${'no such package at mirror.example; '.repeat(100)}`;
+  const gateway = await spawnGateway({ kv: {}, http: { workers: 2 } }, { PORTICO_KV_MISSING: reason });
+  expect(gateway.lines.filter((line) => line.includes(JSON.stringify(reason)))).toHaveLength(1);
+  expect((await command(gateway, ['PING'])).status).toBe(200);
+  expect(await gateway.stop()).toBe(0);
 });
 
 it('names a port that is taken and ends with 1', async () => {

@@ -2,7 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ConfigError, configLeaves, loadConfig } from '../../src/config.js';
+import { checkReport } from '../../src/check-report.js';
+import { ConfigError, configLeaves, enabledServices, loadConfig } from '../../src/config.js';
+import { unservedText } from '../../src/config-services.js';
 import { keyText } from '../../src/lib/settings-tree.js';
 import { gatewayEnvironment } from '../support/environment.js';
 import { TOKEN_VARIABLES } from '../support/tokens.js';
@@ -162,11 +164,14 @@ describe('wrong configurations', () => {
     expect(problems.join('\n')).not.toContain('hunter2');
   });
 
-  it('miss a token or an address', () => {
-    expect(problemsOf({}, {}).join('\n')).toMatch(/kv\.databases\[0\]\.token: a token is missing/);
-    expect(problemsOf({}, TOKEN_VARIABLES as Record<string, string>).join('\n')).toMatch(
-      /kv: no address for redis/,
+  it('miss a token', () => {
+    expect(problemsOf({}, ADDRESSES)).toContain(
+      'configuration: kv.databases[0].token: a token is missing; set it here or by PORTICO_KV_TOKEN, or leave the service out (PORTICO_KV_ENABLED=false)',
     );
+    const second = { name: 'b', path: '/b', url: 'redis://other' };
+    expect(problemsOf({ kv: { databases: [{}, second] } })).toEqual([
+      expect.stringMatching(/kv\.databases\[1\]\.token: .*PORTICO_KV_DATABASES_1_TOKEN/),
+    ]);
     expect(() => loadConfig({ document: {}, environment: {} }, false)).not.toThrow();
   });
 
@@ -245,6 +250,85 @@ describe('wrong configurations', () => {
       /none\.yaml: cannot be read \(ENOENT\)/,
     );
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('a service without the address of its backend', () => {
+  const served = (environment: Record<string, string>, document: Record<string, unknown> = {}) => {
+    const { config, unserved } = loadConfig({
+      document,
+      environment: { ...TOKEN_VARIABLES, ...environment },
+    });
+    return {
+      on: enabledServices(config).map(({ service }) => service.name),
+      off: unserved.map(unservedText),
+    };
+  };
+  const { PORTICO_REDIS_URL, PORTICO_DATABASE_URL, PORTICO_KAFKA_BROKERS, PORTICO_RABBITMQ_URL } = ADDRESSES;
+
+  it('is off, needs no token, and says what would turn it on', () => {
+    expect(
+      loadConfig({ environment: { PORTICO_REDIS_URL, PORTICO_KV_TOKEN: 'a-token' } }).config,
+    ).toBeDefined();
+    expect(served({ PORTICO_REDIS_URL })).toEqual({
+      on: ['kv'],
+      off: [
+        'vector is off: no address of its backend; vector.database.url (PORTICO_DATABASE_URL) would turn it on',
+        'broker is off: no address of its backend; broker.clusters[0].brokers (PORTICO_KAFKA_BROKERS) would turn it on',
+        'queue is off: no address of its backend; queue.rabbitmqUrl (PORTICO_RABBITMQ_URL) and queue.databaseUrl (PORTICO_DATABASE_URL) would turn it on',
+      ],
+    });
+    expect(served({ PORTICO_KAFKA_BROKERS }).on).toEqual(['broker']);
+    expect(served(ADDRESSES)).toEqual({ on: ['kv', 'vector', 'broker', 'queue'], off: [] });
+    expect(served({ PORTICO_REDIS_URL, PORTICO_QUEUE_ENABLED: 'false' }).off).toHaveLength(2);
+  });
+
+  it("is not asked for by an address that was given for another's sake", () => {
+    const { on, off } = served({ PORTICO_DATABASE_URL });
+    expect(on).toEqual(['vector']);
+    expect(off[2]).toBe(
+      'queue is off: no address of its backend; queue.rabbitmqUrl (PORTICO_RABBITMQ_URL) would turn it on',
+    );
+    const own = { PORTICO_QUEUE_DATABASE_URL: PORTICO_DATABASE_URL, PORTICO_RABBITMQ_URL };
+    expect(served(own).on).toEqual(['queue']);
+  });
+
+  it('is a mistake when one of its addresses is there, or when it is switched on', () => {
+    const { ...tokens } = TOKEN_VARIABLES;
+    expect(problemsOf({}, { ...tokens, PORTICO_RABBITMQ_URL })).toEqual([
+      'configuration: queue.databaseUrl: no address of postgres; set it here or by PORTICO_DATABASE_URL, or leave the service out (PORTICO_QUEUE_ENABLED=false)',
+    ]);
+    expect(problemsOf({ queue: { databaseUrl: PORTICO_DATABASE_URL } }, tokens)).toEqual([
+      expect.stringMatching(/queue\.rabbitmqUrl: no address of rabbitmq/),
+    ]);
+    const databases = [{ url: PORTICO_REDIS_URL }, { name: 'b', path: '/b', token: 'b' }];
+    expect(problemsOf({ kv: { databases } }, tokens)).toEqual([
+      expect.stringMatching(/kv\.databases\[1\]\.url: no address of redis; .*PORTICO_KV_DATABASES_1_URL/),
+    ]);
+    expect(problemsOf({ vector: { enabled: true } }, { ...tokens, PORTICO_REDIS_URL })).toEqual([
+      expect.stringMatching(/vector\.database\.url: no address of postgres/),
+    ]);
+  });
+
+  it('is a mistake when it is every one', () => {
+    expect(problemsOf({}, {})).toEqual([
+      expect.stringMatching(
+        /no service has the address of its backend; .*PORTICO_REDIS_URL.* for kv, .*for queue$/,
+      ),
+    ]);
+    const enabled = false;
+    expect(
+      problemsOf({ kv: { enabled }, vector: { enabled }, broker: { enabled }, queue: { enabled } }, {}),
+    ).toEqual([]);
+  });
+
+  it('is wanted by the start scripts, which bring the backend', () => {
+    const report = checkReport(loadConfig({ environment: { PORTICO_REDIS_URL } }, false));
+    expect(report).toMatchObject({
+      services: ['kv', 'vector', 'broker', 'queue'],
+      backends: { redis: 'given', postgres: 'needed', kafka: 'needed', rabbitmq: 'needed' },
+    });
+    expect(report.unserved.map(({ service }) => service)).toEqual(['vector', 'broker', 'queue']);
   });
 });
 

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
+import {
+  basePath,
+  instanceName,
+  milliseconds,
+  missingReason,
+  secret,
+  serviceSwitch,
+  tcpPort,
+} from '../../lib/settings.js';
 import { COMPRESSIONS, compressor } from './record-encoder.js';
 
 const hostAndPort = () =>
@@ -149,8 +157,8 @@ const peers = z
   });
 
 export const brokerConfig = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the broker service is served.'),
-  missing: missingReason('PORTICO_BROKER_MISSING').describe('Why there is no Kafka; set by npm start.'),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_BROKER_MISSING'),
   peers: peers.prefault({}).describe('Several gateways in front of the same Kafka.'),
   clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
 });

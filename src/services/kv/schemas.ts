@@ -6,6 +6,7 @@ import {
   milliseconds,
   missingReason,
   secret,
+  serviceSwitch,
   tcpPort,
 } from '../../lib/settings.js';
 import { clusterSettings } from './cluster-settings.js';
@@ -113,10 +114,8 @@ const database = databaseFields.superRefine((settings, context) => {
 
 /** The section `kv` of the configuration. */
 export const kvSettings = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the key-value service is served.'),
-  missing: missingReason('PORTICO_KV_MISSING').describe(
-    'Why npm start could not bring Redis; the service then answers 503 with it.',
-  ),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_KV_MISSING'),
   databases: z
     .array(database)
     .min(1)

@@ -29,9 +29,9 @@ export function translateError(cause: unknown): HttpError {
   if (sqlState === ALREADY_THERE)
     return new HttpError('conflict', 'Somebody else made the same at the same time.', { cause });
   if (NOT_NOW.test(sqlState)) {
-    return new HttpError('backend_unavailable', `Postgres cannot do this now (${sqlState}).`, { cause });
+    return new HttpError('backend_unavailable', 'Postgres cannot do this now.', { cause });
   }
-  return new HttpError('backend_error', `Postgres refused the statement (${sqlState}).`, { cause });
+  return new HttpError('backend_error', 'Postgres refused the statement.', { cause });
 }
 
 /** @throws HttpError whatever `work` throws, translated */
