@@ -23,6 +23,8 @@ export interface SessionOptions {
   readonly probesTransactions?: boolean;
   /** Ends all attempts once Redis refuses the login: of users, who come and go. */
   readonly givesUp?: boolean;
+  /** It is one of several that make up a cluster: who runs commands follows its redirections. */
+  readonly isNode?: boolean;
   /** Gets the replies of the greeting, before anybody else's command is sent. */
   readonly onOpen?: (replies: readonly RespValue[]) => void;
   readonly onClose?: () => void;
@@ -122,9 +124,12 @@ export class Session {
   }
 
   private takeOver(socket: Socket): void {
-    const { stallMs, observer, takePush, endpoint } = this.options;
-    const revise = (error: RespError) => (LOST_ROLE.test(error.text) ? this.retire(wire) : error);
-    const reviseError = endpoint.sentinels?.role === 'master' ? revise : undefined;
+    const { stallMs, observer, takePush, endpoint, isNode = false } = this.options;
+    const isFoundBySentinel = endpoint.sentinels?.role === 'master';
+    const reviseError = (error: RespError): RespError => {
+      if (isFoundBySentinel && LOST_ROLE.test(error.text)) return this.retire(wire);
+      return !isNode && REDIRECTION.test(error.text) ? NOT_A_CLUSTER : error;
+    };
     const wire = new Wire(socket, stallMs, { observer, takePush, reviseError });
     socket.once('close', () => {
       if (this.wire !== wire) return;
@@ -199,6 +204,12 @@ export class Session {
 
 /** A write that a replica refused, a script's included. */
 const LOST_ROLE = /^READONLY |instance is now a read-only replica/;
+
+/** A node of a cluster names another one, which is no client's to know. */
+const REDIRECTION = /^(MOVED|ASK) \d+ /;
+const NOT_A_CLUSTER = new RespError(
+  'ERR Redis runs as a cluster, which this database is not configured for; the command was not executed',
+);
 
 /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
 export function reasonOf(failure: Error | undefined): string {
