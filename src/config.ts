@@ -5,6 +5,7 @@ import { crossChecks, incompleteness } from './config-checks.js';
 import { type KeyNames, type UnservedService, unservedServices, without } from './config-services.js';
 import { httpSettings } from './http/settings.js';
 import { applyEnvironment, variableOf } from './lib/settings-environment.js';
+import { resolveReferences } from './lib/settings-references.js';
 import { keysAt, keyText, nearest, type SettingLeaf, settingLeaves } from './lib/settings-tree.js';
 import { services } from './services/index.js';
 import type { Service, ServiceConfig } from './services/service.js';
@@ -65,7 +66,7 @@ export function configLeaves(): SettingLeaf[] {
 }
 
 /**
- * Reads file and environment (which wins) once.
+ * Reads file and environment (which wins, and may stand in the file as `${NAME}`) once.
  * @param complete for a gateway that runs: services without an address are switched off, the others need their tokens.
  *   Otherwise the start scripts may still add both.
  * @throws ConfigError naming every wrong key
@@ -74,7 +75,11 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   const file = source.file ?? 'configuration';
   const document =
     source.document === undefined ? readDocument(source.file) : structuredClone(source.document);
-  const applied = applyEnvironment(document, configLeaves(), source.environment, ENVIRONMENT_PREFIX);
+  const leaves = configLeaves();
+  const unresolved = resolveReferences(document, leaves, source.environment);
+  const applied = applyEnvironment(document, leaves, source.environment, ENVIRONMENT_PREFIX);
+  const early = [...unresolved.map((problem) => `${file}: ${problem}`), ...applied.problems];
+  if (early.length > 0) throw new ConfigError(early);
   const result = configSchema.safeParse(document);
   if (!result.success) throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
   const { http, log, ...sections } = result.data as Config & Record<string, ServiceConfig>;

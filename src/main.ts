@@ -8,6 +8,7 @@ import { unservedText } from './config-services.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
 import { metricsAreOpen } from './http/operations.js';
+import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
 import { settingsTable } from './settings-table.js';
@@ -39,6 +40,16 @@ function openapi(): string {
 
 const EXIT_AT_ONCE = 130;
 
+/** So long the last lines of the log may take, in ms. */
+const LAST_LINES_MS = 500;
+
+const output = new LogOutput(1);
+
+async function exit(code: number): Promise<void> {
+  await output.settled(LAST_LINES_MS);
+  process.exit(code);
+}
+
 async function run(file: string | undefined): Promise<void> {
   const link = workerLink(process.env);
   if (link !== undefined) {
@@ -47,7 +58,7 @@ async function run(file: string | undefined): Promise<void> {
   }
   const loaded = load(file);
   const { config } = loaded;
-  const log = createLogger(config.log.level);
+  const log = createLogger(config.log.level, output);
   announce(loaded, log);
   if (config.http.workers === 1) await serve(config, log);
   else await superviseWorkers(config, log);
@@ -69,7 +80,7 @@ async function serve(config: Config, log: Logger): Promise<void> {
 /** The process that owns the ports while others serve them. */
 async function superviseWorkers(config: Config, log: Logger): Promise<void> {
   const primary = new Primary(config, log, {
-    exit: (code) => process.exit(code),
+    exit: (code) => void exit(code),
     complain: (text) => process.stderr.write(`${text}\n`),
   });
   onSignals((signal, isFirst) => {
@@ -85,10 +96,10 @@ async function superviseWorkers(config: Config, log: Logger): Promise<void> {
 
 /** One of several processes; the primary one says when to begin and to stop. */
 async function work(link: WorkerLink): Promise<void> {
-  // a terminal sends it to all processes; the primary one decides
-  process.on('SIGINT', () => undefined);
+  // a terminal sends them to all processes; the primary one decides
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   const { config, place } = await link.begin();
-  const log = createLogger(config.log.level).child({ worker: link.number });
+  const log = createLogger(config.log.level, output).child({ worker: link.number });
   const gatherMetrics = () => link.gather();
   const gateway = createGateway(config, { log, openapi: openapi(), gatherMetrics, worker: place });
   const stop = stopper(log, gateway, async () => link.farewell(await gateway.counts()));
@@ -113,13 +124,15 @@ function stopper(log: Logger, gateway: Gateway, lastly = async (): Promise<void>
     void gateway.stop().then(async (errors) => {
       log.info({ errors: errors.length }, 'stopped');
       await lastly();
-      process.exit(errors.length === 0 ? 0 : 1);
+      await exit(errors.length === 0 ? 0 : 1);
     });
   };
 }
 
 function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): void {
   let isFirst = true;
+  // a terminal that closes may send it twice, by itself and by its shell: that is no impatience
+  process.on('SIGHUP', (signal) => act(signal, true));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       act(signal, isFirst);
@@ -146,6 +159,9 @@ function announce({ config, warnings, unserved }: LoadedConfig, log: Logger): vo
 }
 
 async function main(): Promise<void> {
+  // Node would open its inspector, in which whoever can connect runs what he likes
+  process.on('SIGUSR1', () => undefined);
+  process.on('exit', () => output.flush());
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { config: { type: 'string' }, help: { type: 'boolean', short: 'h' } },

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gatewayEnvironment } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { RawClient } from '../support/raw-client.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
 
@@ -66,6 +69,62 @@ it('ends on SIGTERM under load within its cap, and every increment that it answe
   expect(count).toBeLessThanOrEqual(answered + clients.length);
   await command(next, ['DEL', KEY]);
   expect(await next.stop()).toBe(0);
+});
+
+it.each([1, 2])('drains when its terminal closes, which may say so twice (%d processes)', async (workers) => {
+  const gateway = await spawnGateway({ kv: {}, http: { workers } });
+  const client = await RawClient.open(Number(new URL(gateway.url).port));
+  const head = `POST /kv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKENS.kv}\r\nContent-Length: 8\r\n\r\n`;
+  client.write(`${head}["PI`);
+  await eventually(async () =>
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(/requests_in_flight 2/),
+  );
+  const exited = once(gateway.process, 'exit');
+  gateway.process.kill('SIGHUP');
+  await eventually(() => expect(gateway.lines.join('\n')).toContain('"msg":"stopping"'));
+  gateway.process.kill('SIGHUP');
+  await eventually(async () =>
+    expect(await fetch(`${gateway.url}/livez`).catch(() => 'closed')).toBe('closed'),
+  );
+  client.write('NG"]');
+  expect(await client.closed(10_000)).toContain('{"result":"PONG"}');
+  expect(await exited).toEqual([0, null]);
+});
+
+it.each([1, 2])('opens no inspector on SIGUSR1 (%d processes)', async (workers) => {
+  const gateway = await spawnGateway({ kv: {}, http: { workers } });
+  const { pid } = gateway.process;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean);
+  for (const each of [pid as number, ...children.map(Number)]) process.kill(each, 'SIGUSR1');
+  expect((await command(gateway, ['PING'])).status).toBe(200);
+  expect(await gateway.stop()).toBe(0);
+  expect(gateway.lines.join('\n')).not.toMatch(/debugger/i);
+});
+
+it('serves on when its log cannot be written any more', async () => {
+  const port = await freePort();
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, ['dist/main.js'], {
+    env: {
+      PATH: process.env.PATH,
+      ...gatewayEnvironment(),
+      PORTICO_HTTP_PORT: String(port),
+      PORTICO_VECTOR_ENABLED: 'false',
+      PORTICO_BROKER_ENABLED: 'false',
+      PORTICO_QUEUE_ENABLED: 'false',
+    },
+    stdio: ['ignore', full, 'ignore'],
+  });
+  closeSync(full);
+  const exited = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}`;
+  await eventually(async () => expect((await fetch(`${url}/livez`)).status).toBe(200), 20_000);
+  for (let i = 0; i < 3; i++) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
 });
 
 it('is served again after kill -9, on the same port', async () => {

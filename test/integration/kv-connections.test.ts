@@ -76,6 +76,9 @@ describe('TLS', () => {
   it('reads its files with the configuration: what is wrong is named by its key', async () => {
     const server = await redis({ tls: 'server' });
     const { ca, clientCert, clientKey, serverKey } = server.certificates as never;
+    await expect(gatewayFor({ url: server.url.replace('rediss:', 'redis:'), tls: { ca } })).rejects.toThrow(
+      /kv\.databases\[0\]\.tls\.ca: the address has no TLS: expected rediss:\/\/ in url/,
+    );
     const problems = async (tls: Record<string, unknown>) =>
       gatewayFor({ url: server.url, tls }).catch((error: Error) => error.message);
     expect(await problems({ ca: '/nowhere/ca.pem' })).toMatch(

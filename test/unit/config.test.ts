@@ -332,6 +332,119 @@ describe('a service without the address of its backend', () => {
   });
 });
 
+describe('a reference to a variable in the file', () => {
+  const reference = (name: string) => `\${${name}}`;
+  const document = {
+    http: { port: reference('GATEWAY_PORT'), stopTimeoutMs: 5 },
+    kv: {
+      databases: [
+        {
+          token: `prefix-${reference('MY_TOKEN')}`,
+          url: `redis://:a$${reference('b')}@${reference('REDIS_HOST')}`,
+        },
+      ],
+    },
+    broker: { clusters: [{ brokers: reference('BROKERS') }] },
+    queue: { enabled: reference('WITH_QUEUE') },
+  };
+  const variables = {
+    GATEWAY_PORT: '9001',
+    MY_TOKEN: 'of-the-environment',
+    REDIS_HOST: 'redis.example',
+    BROKERS: 'a:1,b:2',
+    WITH_QUEUE: 'false',
+  };
+
+  it('has the value of the environment, of the type of its key', () => {
+    const { PORTICO_KV_TOKEN: _, ...tokens } = TOKEN_VARIABLES;
+    const { config } = loadConfig({ document, environment: { ...tokens, ...variables } });
+    expect(config.http).toMatchObject({ port: 9001, stopTimeoutMs: 5 });
+    expect(config.services).toMatchObject({
+      kv: {
+        databases: [{ token: 'prefix-of-the-environment', url: `redis://:a${reference('b')}@redis.example` }],
+      },
+      broker: { clusters: [{ brokers: ['a:1', 'b:2'] }] },
+      queue: { enabled: false },
+    });
+  });
+
+  it('is a mistake that names the key where the variable is not set', () => {
+    const { MY_TOKEN: _, ...others } = variables;
+    expect(problemsOf(document, { ...others, BROKERS: '' })).toEqual([
+      expect.stringMatching(/^configuration: kv\.databases\[0\]\.token: the variable MY_TOKEN is not set/),
+      expect.stringMatching(
+        /^configuration: broker\.clusters\[0\]\.brokers: the variable BROKERS is not set/,
+      ),
+    ]);
+    expect(problemsOf({ kv: { databases: [{ token: reference('MY_TOKEN:-x') }] } })).toEqual([
+      expect.stringMatching(/kv\.databases\[0\]\.token: the variable MY_TOKEN:-x is not set/),
+    ]);
+  });
+});
+
+describe('a variable with _FILE behind its name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portico-config-'));
+  const fileWith = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('names a file with the value', () => {
+    const { PORTICO_REDIS_URL = '', PORTICO_KV_TOKEN: _, ...others } = COMPLETE as Record<string, string>;
+    const { config, warnings } = loadConfig({
+      document: { kv: { databases: [{}, { name: 'b', path: '/b' }] } },
+      environment: {
+        ...others,
+        PORTICO_REDIS_URL_FILE: fileWith('url', `${PORTICO_REDIS_URL}\n`),
+        PORTICO_KV_TOKEN_FILE: fileWith('token', 'a-token-from-a-file'),
+        PORTICO_KV_DATABASES_1_URL: 'redis://b',
+        PORTICO_KV_DATABASES_1_TOKEN_FILE: fileWith('second', 'another-token-from-a-file\r\n'),
+      },
+    });
+    expect(warnings).toEqual([]);
+    expect(config.services.kv).toMatchObject({
+      databases: [
+        { url: PORTICO_REDIS_URL, token: 'a-token-from-a-file' },
+        { token: 'another-token-from-a-file' },
+      ],
+    });
+  });
+
+  it('is a mistake when the file cannot be read, or the variable is there as well', () => {
+    const { PORTICO_KV_TOKEN: _, ...others } = COMPLETE as Record<string, string>;
+    expect(problemsOf({}, { ...others, PORTICO_KV_TOKEN_FILE: '/nowhere/token' })).toEqual([
+      'PORTICO_KV_TOKEN_FILE: the file cannot be read (ENOENT)',
+    ]);
+    expect(problemsOf({}, { ...COMPLETE, PORTICO_KV_TOKEN_FILE: fileWith('twice', 'x') })).toEqual([
+      'PORTICO_KV_TOKEN_FILE: PORTICO_KV_TOKEN is set as well',
+    ]);
+    const blank = { ...others, PORTICO_KV_TOKEN_FILE: fileWith('blank', 'hunter2 has a blank') };
+    expect(problemsOf({}, blank)).toEqual([
+      expect.stringMatching(/^PORTICO_KV_TOKEN_FILE: kv\.databases\[0\]\.token: expected 1 to 512/),
+    ]);
+    const unknown = { ...COMPLETE, PORTICO_KV_TOKN_FILE: '/nowhere' };
+    expect(loadConfig({ environment: unknown }).warnings).toHaveLength(1);
+  });
+});
+
+it('refuses TLS files beside an address without TLS, which nobody would look at', () => {
+  const ca = process.execPath.replace(/node$/, 'none.pem');
+  const kv = (database: Record<string, unknown>) =>
+    problemsOf({ kv: { databases: [database] } }, { ...COMPLETE, PORTICO_REDIS_URL: '' });
+  const unread = expect.stringMatching(/kv\.databases\[0\]\.tls\.ca: the file cannot be read/);
+  expect(kv({ url: 'rediss://a', tls: { ca } })).toEqual([unread]);
+  const broker = (tls: Record<string, unknown>, sasl = {}) =>
+    problemsOf({ broker: { clusters: [{ tls, sasl }] } });
+  expect(broker({ enabled: true, ca })).toEqual([]);
+  expect(broker({ ca })).toEqual([
+    expect.stringMatching(/broker\.clusters\[0\]\.tls\.ca: .*expected enabled: true/),
+  ]);
+  expect(broker({}, { username: 'a', password: 'b' })).toEqual([
+    expect.stringMatching(/broker\.clusters\[0\]\.sasl: expected a mechanism/),
+  ]);
+});
+
 it('takes origins as a list, or as one variable with commas', () => {
   const origins = ['https://app.example', 'http://localhost:3000', 'capacitor://localhost', '*'];
   const variable = { ...COMPLETE, PORTICO_HTTP_CORS_ORIGINS: origins.join(', ') };

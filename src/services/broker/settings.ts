@@ -52,12 +52,23 @@ const user = z.strictObject({
 const file = (what: string) =>
   z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
 
-const tls = z.strictObject({
-  enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
-  ca: file("certificates of the authorities that are trusted beside Node's own list"),
-  cert: file("the gateway's own certificate, where the brokers ask for one"),
-  key: file('its key'),
-});
+const tls = z
+  .strictObject({
+    enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
+    ca: file("certificates of the authorities that are trusted beside Node's own list"),
+    cert: file("the gateway's own certificate, where the brokers ask for one"),
+    key: file('its key'),
+  })
+  .superRefine(({ enabled, ...files }, context) => {
+    for (const [name, path] of Object.entries(files)) {
+      if (!enabled && path !== null)
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'the brokers are spoken to without TLS: expected enabled: true beside it',
+        });
+    }
+  });
 
 const sasl = z
   .strictObject({
@@ -73,6 +84,12 @@ const sasl = z
     ({ mechanism, username, password }) => mechanism === null || (username !== null && password !== null),
     {
       error: 'a mechanism needs username and password',
+    },
+  )
+  .refine(
+    ({ mechanism, username, password }) => mechanism !== null || (username === null && password === null),
+    {
+      error: 'expected a mechanism beside username and password, which nobody would be told',
     },
   );
 

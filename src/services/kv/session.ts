@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
+import { withoutRedirection } from './cluster/redirection.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
 import { greetingOf, loadingOf, refusalOf, transactionRefusalOf } from './greeting.js';
@@ -128,7 +129,7 @@ export class Session {
     const isFoundBySentinel = endpoint.sentinels?.role === 'master';
     const reviseError = (error: RespError): RespError => {
       if (isFoundBySentinel && LOST_ROLE.test(error.text)) return this.retire(wire);
-      return !isNode && REDIRECTION.test(error.text) ? NOT_A_CLUSTER : error;
+      return isNode ? error : withoutRedirection(error);
     };
     const wire = new Wire(socket, stallMs, { observer, takePush, reviseError });
     socket.once('close', () => {
@@ -204,12 +205,6 @@ export class Session {
 
 /** A write that a replica refused, a script's included. */
 const LOST_ROLE = /^READONLY |instance is now a read-only replica/;
-
-/** A node of a cluster names another one, which is no client's to know. */
-const REDIRECTION = /^(MOVED|ASK) \d+ /;
-const NOT_A_CLUSTER = new RespError(
-  'ERR Redis runs as a cluster, which this database is not configured for; the command was not executed',
-);
 
 /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
 export function reasonOf(failure: Error | undefined): string {
