@@ -7,11 +7,13 @@ import {
   check,
   demandGatewayPort,
   gatewayEnvironment,
+  missingServices,
   runningGateway,
   startGateway,
   stopGateway,
   waitReady,
   withDerivedTokens,
+  withMissing,
 } from './gateway.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
 import { withLock } from './lock.mjs';
@@ -58,14 +60,11 @@ async function startBackends(set, report, begun, say) {
   for (const name of lost) say(name, `NOT AVAILABLE: ${results[name].reason}`);
   return {
     secrets: set.secrets,
-    urls: set.urls(needed.filter((name) => !lost.includes(name))),
+    urls: set.urls(needed),
     failed: Object.fromEntries(lost.map((name) => [name, results[name].reason])),
     notes: needed.flatMap((name) => results[name].notes ?? []),
   };
 }
-
-const missingOf = (report, env) =>
-  report.services.filter((name) => env[`PORTICO_${name.toUpperCase()}_MISSING`]);
 
 /** Brings everything up that is not up; `begun` collects what this launcher must take down again. */
 async function bringUp(set, config, begun, say) {
@@ -77,20 +76,14 @@ async function bringUp(set, config, begun, say) {
     );
   const report = running?.report ?? (await prepare(p, config, say));
   const made = await startBackends(set, report, begun, say);
-  const wanted = await withDerivedTokens(report, gatewayEnvironment(report, made), made.secrets, config);
-  const missing = missingOf(report, running?.env ?? wanted);
+  const wanted = await withDerivedTokens(gatewayEnvironment(report, made), config);
+  const env = running === undefined ? wanted : withMissing(running.env, wanted);
   let from = 0;
   if (running === undefined) {
     begun.gateway = true;
     from = await startGateway(p, report, wanted, config);
   }
-  const down = await waitReady(p, report.url, missing, from);
-  const late = missing.filter((name) => !missingOf(report, wanted).includes(name));
-  const env = { ...(running?.env ?? wanted) };
-  for (const name of late) {
-    delete env[`PORTICO_${name.toUpperCase()}_MISSING`];
-    down.push(`${name}: its backend is up now, but the gateway began without it: npm stop, then npm start`);
-  }
+  const down = await waitReady(p, report, env, missingServices(report, env), from);
   const changed = running === undefined || begun.backends.length > Object.keys(made.failed).length;
   return { report, env, down, notes: made.notes, already: running !== undefined, changed };
 }

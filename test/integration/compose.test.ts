@@ -23,7 +23,7 @@ let environment: NodeJS.ProcessEnv;
 let base: number;
 
 async function listen(port: number): Promise<Server> {
-  const server = createServer();
+  const server = createServer((socket) => socket.destroy());
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return server;
@@ -234,19 +234,37 @@ describe('npm start -- --detach', () => {
     }
   });
 
-  it('names a taken port, who has it and what to do; the gateway says what is missing', async () => {
+  it('names a taken port, who has it and what to do, to its operator alone; the next start mends it', async () => {
     const thief = await listen(base + 1);
+    const reason = `port ${base + 1}, which is for redis, is taken by`;
+    const ready = async (headers: Record<string, string> = {}) => {
+      const reply = await fetch(`http://127.0.0.1:${base + 9}/readyz`, { headers });
+      return { status: reply.status, text: await reply.text() };
+    };
+    let gateway: number;
     try {
-      const { code, out } = await start('--detach');
-      expect(code).toBe(0);
-      expect(out).toContain(`port ${base + 1}, which is for redis, is taken by`);
+      const { out } = await start('--detach');
+      expect(out).toContain(`redis: ${reason}`);
       expect(out).toContain(`(process ${process.pid})`);
       expect(out).toContain('PORTICO_PORT_BASE');
-      const ready = await fetch(`http://127.0.0.1:${base + 9}/readyz`);
-      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(`port ${base + 1}`)]);
+      gateway = pidOf('gateway');
+      expect(readFileSync(stateFile('logs/gateway.log'), 'utf8')).toContain(reason);
+      expect(await ready()).toEqual({
+        status: 503,
+        text: '{"status":"down","services":{"kv":{"status":"down"}}}',
+      });
+      const operator = { authorization: `Bearer ${connection().PORTICO_METRICS_TOKEN}` };
+      expect(await ready(operator)).toEqual({ status: 503, text: expect.stringContaining(reason) });
+      expect(JSON.stringify(await command(['PING']))).not.toContain('port');
     } finally {
       await close(thief);
     }
+    const { code, out } = await start('--detach');
+    expect([code, out]).toEqual([0, expect.stringContaining('what had died is up again')]);
+    expect(out).not.toMatch(/NOT (AVAILABLE|UP YET)/);
+    expect(pidOf('gateway')).toBe(gateway);
+    expect(await command(['PING'])).toEqual({ result: 'PONG' });
+    expect((await ready()).status).toBe(200);
   });
 
   it('does not start a gateway on a taken port, and leaves nothing behind', async () => {

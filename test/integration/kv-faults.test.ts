@@ -5,6 +5,7 @@ import { Redis } from 'ioredis';
 import { backend } from '../support/backend.js';
 import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { TOKENS } from '../support/tokens.js';
 
 const PREFIX = `kv-faults:${randomBytes(4).toString('hex')}:`;
@@ -137,11 +138,11 @@ test('Redis away at the start: 503 with Retry-After, and it joins when it comes'
 test('a wrong password is 503, and the reason shown holds no secret', async () => {
   const url = new URL(process.env.PORTICO_REDIS_URL as string);
   url.password = 'wrong-password-0123456789';
-  const locked = await startGateway({ kv: {} }, { PORTICO_REDIS_URL: url.href });
+  const locked = await startGateway({ kv: {} }, { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: url.href });
   try {
     expect((await run(['PING'], locked.url)).status).toBe(503);
     const reason = await eventually(async () => {
-      const text = await (await fetch(`${locked.url}/readyz`)).text();
+      const { text } = await operatorPage(locked.url, '/readyz');
       expect(text).toContain('WRONGPASS');
       return text;
     });

@@ -2,6 +2,7 @@ import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { type KvReply, kvRequest } from '../support/kv.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { type SentinelGroup, type SentinelOptions, startSentinels } from '../support/redis-sentinels.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { stopAfterEach } from '../support/stop-after-each.js';
@@ -33,7 +34,9 @@ async function gatewayFor(
     ...more,
   };
   const settings = { kv: { databases: [database] } };
-  const gateway = stopLater(await startGateway(settings, { PORTICO_REDIS_URL: '' }, log));
+  const gateway = stopLater(
+    await startGateway(settings, { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: '' }, log),
+  );
   await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
   return gateway.url;
 }
@@ -168,7 +171,7 @@ it('goes on while no Sentinel is there, and says why when it needs one', async (
     expect(lines.join('')).toMatch(/no Sentinel names a server.*failed to connect to sentinel/),
   );
   expect((await kvRequest(url, ['PING'])).status).toBe(503);
-  expect(await (await fetch(`${url}/readyz`)).text()).toContain('not connected (ESENTINEL)');
+  expect((await operatorPage(url, '/readyz')).text).toContain('not connected (ESENTINEL)');
   await Promise.all(group.sentinels.map((sentinel) => sentinel.start()));
   await eventually(async () => expect((await kvRequest(url, ['PING'])).status).toBe(200));
 });
@@ -197,7 +200,7 @@ it('reads from replicas that the Sentinels name; tokens of before a failover sti
     kvRequest(at, ['GET', 'name'], { headers: { 'Upstash-Sync-Token': seen } });
   const tokenOf = ({ headers }: KvReply) => headers.get('upstash-sync-token') as string;
   const replicaReads = async () => {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const metrics = (await operatorPage(url, '/metrics')).text;
     return Number(/kv_reads_total\{database="default",result="replica"\} (\d+)/.exec(metrics)?.[1]);
   };
   const isReadFromReplica = async (seen: string) => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { kvRequest } from '../support/kv.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import type { RedisOptions } from '../support/redis-configuration.js';
 import { startReplica } from '../support/redis-replica.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
@@ -13,7 +14,9 @@ const redis = async (options: RedisOptions = {}) => stopLater(await startRedis(o
 const replicaOf = async (server: RedisServer) => stopLater(await startReplica(server));
 
 async function gatewayFor({ url }: RedisServer): Promise<string> {
-  const gateway = stopLater(await startGateway({ kv: { databases: [{ url }] } }, { PORTICO_REDIS_URL: '' }));
+  const gateway = stopLater(
+    await startGateway({ kv: { databases: [{ url }] } }, { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: '' }),
+  );
   await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
   return gateway.url;
 }
@@ -39,9 +42,8 @@ async function expectRefused(url: string, command: readonly unknown[], error: Re
 
 const notReady = (url: string, reason: string) =>
   eventually(async () => {
-    const ready = await fetch(`${url}/readyz`);
-    expect(ready.status).toBe(503);
-    expect(await ready.text()).toContain(reason);
+    const { status, text } = await operatorPage(url, '/readyz');
+    expect([status, text]).toEqual([503, expect.stringContaining(reason)]);
   });
 
 it('reads from a replica, whose refusal of a write is the answer', async () => {
