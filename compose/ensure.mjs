@@ -3,8 +3,10 @@ import {
   accessSync,
   constants,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -112,12 +114,18 @@ export async function ensureBuild(progress) {
   writeFileSync(buildMark, buildDigest(sourceFiles()));
 }
 
+/** For whoever writes into `dist` by himself. */
+export function forgetBuild() {
+  rmSync(buildMark, { force: true });
+}
+
 /**
  * Both, for whoever runs the gateway's program; other launchers of this checkout wait.
  * @param {(name: string, line: string) => void} say
  */
 export async function ensureGateway(say) {
   if (hasPackages() && hasBuild()) return;
+  mkdirSync(stateDir, { recursive: true });
   await withLock(join(stateDir, 'install.lock'), async () => {
     await ensurePackages((line) => say('packages', line));
     await ensureBuild((line) => say('build', line));

@@ -101,7 +101,7 @@ async function stay(p) {
 }
 
 /** What would keep it from starting, before a folder is made or anything is fetched. */
-async function lookAhead(config) {
+export async function lookAhead(config) {
   const p = profile('dev');
   if (runningGateway(p) !== undefined) return;
   const engine = await chooseEngine(p);
