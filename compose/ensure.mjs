@@ -44,12 +44,6 @@ function isWritable(folder) {
   }
 }
 
-/** @throws {Error} where the checkout may only be read */
-function demandWritable(what) {
-  if (!isWritable(root))
-    throw new Error(`${what}, and ${root} may not be written: run npm ci and npm run build where it may`);
-}
-
 /** Somebody else's `npm ci` after the last change of the lock file is as good as ours. */
 function installedByHand() {
   const hidden = join(root, 'node_modules/.package-lock.json');
@@ -85,14 +79,22 @@ export function hasBuild() {
   return hasMark(buildMark, buildDigest(sources)) || builtByHand(sources);
 }
 
+/** @throws {Error} where something is missing from a checkout that may only be read */
+export function demandCheckout() {
+  const what = hasPackages() ? 'the gateway is not compiled' : 'the packages are missing';
+  if ((hasPackages() && hasBuild()) || isWritable(root)) return;
+  throw new Error(
+    `${what}, and ${root} cannot be written: run npm ci and npm run build where it can, and set PORTICO_STATE_DIR.`,
+  );
+}
+
 /**
  * Installs the packages that the lock file names, when they are missing or another lock file's.
  * @param {(line: string) => void} progress
- * @throws {Error} where they are missing and may not be written
+ * @throws {Error} with npm's words
  */
 export async function ensurePackages(progress) {
   if (!hasPackages()) {
-    demandWritable('the packages are missing');
     progress('installing the packages (npm ci)');
     const options = { cwd: root, env: npmEnvironment, timeoutMs: 300_000 };
     await runProgram('npm', ['ci', '--no-audit', '--no-fund'], options);
@@ -107,7 +109,6 @@ export async function ensurePackages(progress) {
  */
 export async function ensureBuild(progress) {
   if (hasBuild()) return;
-  demandWritable('the gateway is not compiled');
   progress('compiling');
   const options = { cwd: root, env: npmEnvironment, timeoutMs: 180_000 };
   await runProgram('npm', ['run', '--silent', 'build'], options);

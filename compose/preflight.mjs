@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
-import { hasPackages } from './ensure.mjs';
+import { demandCheckout, hasPackages } from './ensure.mjs';
 import { fetchedNode, npm } from './fetch-node.mjs';
 import { isFit } from './node.mjs';
 import { portIsFree } from './ports.mjs';
@@ -205,6 +205,7 @@ export const neededBackends = (backends) =>
 /** What all that fetches from npm must ask first. */
 export async function demandFetch() {
   demandStateFolder();
+  demandCheckout();
   demandSpace(false);
   await demandRegistry();
 }
@@ -217,6 +218,7 @@ export async function demandFetch() {
  */
 export async function preflight(p, engine, report, config) {
   demandStateFolder();
+  demandCheckout();
   const { backends, gateway } =
     report === undefined
       ? likelyNeeds(p, config)
