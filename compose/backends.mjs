@@ -3,11 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { quoted } from './card.mjs';
 import { dockerBackends } from './docker-backends.mjs';
-import { chooseEngine, noteEngine } from './engine.mjs';
+import { chooseEngine, demandEngine, forgetEngine, noteEngine } from './engine.mjs';
+import { Interrupted } from './interruption.mjs';
 import { withLock } from './lock.mjs';
 import { nativeBackends } from './native/native-backends.mjs';
 import { testPrograms } from './native/test-programs.mjs';
-import { makeFolders, notePorts, profile } from './profile.mjs';
+import { forgetPorts, makeFolders, notePorts, profile } from './profile.mjs';
 import { secretsOf } from './secrets.mjs';
 
 /**
@@ -39,12 +40,31 @@ export async function backends(name) {
   const context = { p, secrets: secretsOf(p) };
   const engine = await chooseEngine(p);
   const set = engine === 'docker' ? dockerBackends(context) : nativeBackends(context);
-  const start = (names, progress) => {
+  let refused = false;
+  const start = async (names, progress) => {
+    refused = true;
+    await demandEngine(engine);
+    refused = false;
+    const isFirst = noteEngine(p, engine);
     notePorts(p);
-    noteEngine(p, engine);
-    return set.start(names, progress);
+    try {
+      return await set.start(names, progress);
+    } catch (error) {
+      // what could not be started at all must not decide how the next start goes about it
+      if (isFirst && !(error instanceof Interrupted)) await forgetStart(set, p);
+      throw error;
+    }
   };
-  return { ...set, start, profile: p, secrets: context.secrets, engine };
+  // whoever could not even begin has nothing to end, and no engine to ask
+  const stop = (names) => (refused ? Promise.resolve({}) : set.stop(names));
+  return { ...set, start, stop, profile: p, secrets: context.secrets, engine };
+}
+
+/** After a start of which nothing came: ends what may be there of it, and forgets the way that was taken. */
+async function forgetStart(set, p) {
+  await set.stop().catch(() => undefined);
+  forgetEngine(p);
+  forgetPorts(p);
 }
 
 const usage = `node compose/backends.mjs ACTION [--profile dev|test] [NAME ...]

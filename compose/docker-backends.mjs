@@ -60,7 +60,10 @@ async function startTogether(compose, list, progress) {
   }
 }
 
-/** One backend after the other, to find out which one it is that does not start. */
+/**
+ * One backend after the other, to find out which one it is that does not start.
+ * @throws {Error} when none of several starts: then it is the engine, or its file, and no backend
+ */
 async function startSingly(compose, list) {
   const results = {};
   for (const name of list) {
@@ -69,10 +72,28 @@ async function startSingly(compose, list) {
       await compose(upArguments([name]), startLimitMs);
       results[name] = { state: 'started', ms: Date.now() - begin };
     } catch (error) {
-      results[name] = { state: 'failed', reason: error.message, ms: Date.now() - begin };
+      if (error instanceof Interrupted) throw error;
+      results[name] = {
+        state: 'failed',
+        reason: await reasonOf(compose, name, error),
+        ms: Date.now() - begin,
+      };
     }
   }
+  const rows = Object.values(results);
+  if (rows.length > 1 && rows.every((row) => row.state === 'failed'))
+    throw new Error(
+      `no backend starts with Docker (PORTICO_BACKENDS=native does without): ${rows[0].reason}`,
+    );
   return results;
+}
+
+/** What a container said last says more than that it is not healthy. */
+async function reasonOf(compose, name, error) {
+  const words = await compose(['logs', '--no-color', '--no-log-prefix', '--tail', '3', name], 15_000).catch(
+    () => '',
+  );
+  return [error.message, ...words.split('\n')].filter((line) => line.trim() !== '').join(' | ');
 }
 
 /** `docker compose ps`, one JSON object a line. */

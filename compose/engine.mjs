@@ -5,17 +5,24 @@ import { runProgram } from './run-program.mjs';
 /** A Docker client without an engine answers at once or hangs on its socket; an engine answers in far less. */
 const answerLimitMs = 3_000;
 
-async function dockerAnswers() {
+/** @returns {Promise<string | undefined>} why containers cannot be started here */
+async function whyNoDocker() {
+  const ask = (args) => runProgram('docker', args, { timeoutMs: answerLimitMs });
   try {
     // `docker info` alone exits with 0 in some versions although no server answered.
-    const server = await runProgram('docker', ['info', '--format', '{{.ServerVersion}}'], {
-      timeoutMs: answerLimitMs,
-    });
-    await runProgram('docker', ['compose', 'version'], { timeoutMs: answerLimitMs });
-    return server.trim() !== '';
-  } catch {
-    return false;
+    if ((await ask(['info', '--format', '{{.ServerVersion}}'])).trim() === '') return 'no engine answers';
+    await ask(['compose', 'version']);
+    return undefined;
+  } catch (error) {
+    return error.message;
   }
+}
+
+/** The user's wish. @returns {'docker' | 'native' | undefined} @throws {Error} when it is neither */
+function wished() {
+  const wish = process.env.PORTICO_BACKENDS || undefined;
+  if (wish === undefined || wish === 'docker' || wish === 'native') return wish;
+  throw new Error(`PORTICO_BACKENDS must be docker or native, not '${wish}'`);
 }
 
 const noteOf = (p) => join(p.run, 'engine');
@@ -33,20 +40,40 @@ export function forgetEngine(p) {
  * @throws {Error} when neither way is open on this system
  */
 export async function chooseEngine(p) {
-  const noted = existsSync(noteOf(p)) ? readFileSync(noteOf(p), 'utf8').trim() : undefined;
-  if (noted === 'docker' || noted === 'native') return noted;
-  const wish = process.env.PORTICO_BACKENDS || undefined;
-  if (wish !== undefined && wish !== 'docker' && wish !== 'native') {
-    throw new Error(`PORTICO_BACKENDS must be docker or native, not '${wish}'`);
-  }
-  const engine = wish ?? ((await dockerAnswers()) ? 'docker' : 'native');
+  const noted = notedEngine(p);
+  if (noted !== undefined) return noted;
+  const engine = wished() ?? ((await whyNoDocker()) === undefined ? 'docker' : 'native');
   if (engine === 'native' && process.platform !== 'linux') {
     throw new Error('no Docker engine answers, and without one the backends can be started on Linux only');
   }
   return engine;
 }
 
-/** Writes down how the backends run from now on. */
+/** @returns {'docker' | 'native' | undefined} */
+function notedEngine(p) {
+  const noted = existsSync(noteOf(p)) ? readFileSync(noteOf(p), 'utf8').trim() : undefined;
+  return noted === 'docker' || noted === 'native' ? noted : undefined;
+}
+
+/**
+ * For a start.
+ * @param {'docker' | 'native'} engine
+ * @throws {Error} when the backends run the other way already, or Docker is wished for and cannot be had
+ */
+export async function demandEngine(engine) {
+  const wish = wished();
+  if (wish !== undefined && wish !== engine)
+    throw new Error(
+      `PORTICO_BACKENDS is ${wish}, but the backends were started with ${engine}: npm stop ends those`,
+    );
+  if (engine !== 'docker') return;
+  const reason = await whyNoDocker();
+  if (reason !== undefined) throw new Error(`the Docker engine, with Compose v2, does not answer: ${reason}`);
+}
+
+/** Writes down how the backends run from now on. @returns {boolean} whether that was not written down before */
 export function noteEngine(p, engine) {
+  const isFirst = notedEngine(p) === undefined;
   writeFileSync(noteOf(p), `${engine}\n`);
+  return isFirst;
 }

@@ -15,16 +15,18 @@ import { programInstaller } from './programs/programs.mjs';
 export function testPrograms(p, progress) {
   const installer = programInstaller(p, (line) => progress('programs', line));
   return withLock(join(stateDir, 'programs.lock'), async () => {
-    const [newest, old, postgres] = await Promise.all([
+    const [newest, old, postgres, compose] = await Promise.all([
       installer.program('redis'),
       installer.program('redis-7.0'),
       installer.program('postgres-17'),
+      installer.program('compose'),
       installer.program('java'),
       fetchKafkaJars(p, (line) => progress('programs', line)),
     ]);
     return {
       PORTICO_TEST_REDIS_NEWEST: join(newest, 'usr/bin/redis-server'),
       PORTICO_TEST_REDIS_SYSTEM: join(old, 'usr/bin/redis-server'),
+      PORTICO_TEST_COMPOSE: join(compose, 'usr/libexec/docker/cli-plugins/docker-compose'),
       PORTICO_TEST_POSTGRES_17: join(postgres, 'usr/lib/postgresql/17/bin'),
       PORTICO_TEST_JAVA: join(javaHomeOf(p), 'bin'),
       PORTICO_TEST_KAFKA_JARS: kafkaJarsOf(p),

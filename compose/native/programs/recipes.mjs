@@ -56,7 +56,8 @@ export const recipes = {
     without: /^(rabbitmqadmin-ng|openssl)$/,
     omit: ['./usr/lib/erlang/lib/*/src', './usr/lib/erlang/lib/*/include', './usr/lib/erlang/lib/*/examples'],
   },
-  // what tests compare with; nobody else fetches it
+  // what tests need; nobody else fetches these
+  compose: { title: 'Docker Compose', roots: ['docker-compose'] },
   'postgres-17': {
     title: 'PostgreSQL 17 with pgvector',
     roots: ['postgresql-17', 'postgresql-client-17', 'postgresql-17-pgvector'],

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec node --disable-warning=TimeoutNegativeWarning /app/compose/docker/reset.mjs
