@@ -16,6 +16,8 @@ import { secretsOf } from './secrets.mjs';
  * @typedef {object} BackendSet
  * @property {(names?: string[], progress?: (name: string, line: string) => void) => Promise<Record<string, StartResult>>} start
  *   installs what is missing and brings the named ones (default: all) up, in parallel; those that run are left alone
+ * @property {(names: string[], progress: (name: string, line: string) => void) => Promise<void>} [fetch]
+ *   brings what can be had before anything starts; never rejects
  * @property {(names?: string[]) => Promise<Record<string, string>>} stop
  * @property {(name: string) => Promise<void>} kill SIGKILL for all of its processes; returns when they are gone
  * @property {(name: string) => Promise<void>} pause connections stay open, nothing answers

@@ -10,6 +10,28 @@ const credentials = {
   queue: ['PORTICO_QUEUE_TOKEN', 'PORTICO_QUEUE_CURRENT_SIGNING_KEY', 'PORTICO_QUEUE_NEXT_SIGNING_KEY'],
 };
 
+/** @type {Record<string, string>} the same under the names that SDKs and frameworks read */
+const otherNames = {
+  UPSTASH_REDIS_REST_URL: 'PORTICO_KV_URL',
+  UPSTASH_REDIS_REST_TOKEN: 'PORTICO_KV_TOKEN',
+  KV_REST_API_URL: 'PORTICO_KV_URL',
+  KV_REST_API_TOKEN: 'PORTICO_KV_TOKEN',
+  KV_REST_API_READ_ONLY_TOKEN: 'PORTICO_KV_READONLY_TOKEN',
+  UPSTASH_VECTOR_REST_URL: 'PORTICO_VECTOR_URL',
+  UPSTASH_VECTOR_REST_TOKEN: 'PORTICO_VECTOR_TOKEN',
+  UPSTASH_VECTOR_REST_READONLY_TOKEN: 'PORTICO_VECTOR_READONLY_TOKEN',
+  UPSTASH_KAFKA_REST_URL: 'PORTICO_BROKER_URL',
+  UPSTASH_KAFKA_REST_USERNAME: 'PORTICO_BROKER_USERNAME',
+  UPSTASH_KAFKA_REST_PASSWORD: 'PORTICO_BROKER_PASSWORD',
+  QSTASH_URL: 'PORTICO_QUEUE_URL',
+  QSTASH_TOKEN: 'PORTICO_QUEUE_TOKEN',
+  QSTASH_CURRENT_SIGNING_KEY: 'PORTICO_QUEUE_CURRENT_SIGNING_KEY',
+  QSTASH_NEXT_SIGNING_KEY: 'PORTICO_QUEUE_NEXT_SIGNING_KEY',
+};
+
+/** Characters of a reason on the card; the gateway's log has all of it. */
+const reasonWidth = 240;
+
 const addresses = [
   'PORTICO_REDIS_URL',
   'PORTICO_DATABASE_URL',
@@ -29,7 +51,10 @@ function connection(report, env) {
     pairs.push([`PORTICO_${service.toUpperCase()}_URL`, report.urls[service]]);
     for (const name of credentials[service] ?? []) pairs.push([name, env[name]]);
   }
+  pairs.push(['PORTICO_METRICS_TOKEN', env.PORTICO_METRICS_TOKEN]);
   for (const name of addresses) pairs.push([name, env[name]]);
+  const known = Object.fromEntries(pairs);
+  for (const [name, own] of Object.entries(otherNames)) pairs.push([name, known[own]]);
   return pairs.filter(([, value]) => value);
 }
 
@@ -50,6 +75,11 @@ export function writeConnection(p, report, env) {
   return file;
 }
 
+const shortened = (reason) =>
+  reason.length <= reasonWidth
+    ? reason
+    : `${reason.slice(0, reasonWidth)} ... (all of it in the gateway's log)`;
+
 function serviceLines(report, env, service) {
   const lines = [`  ${service.padEnd(8)}${report.urls[service]}`];
   for (const name of credentials[service] ?? []) {
@@ -57,7 +87,7 @@ function serviceLines(report, env, service) {
     lines.push(`          ${label.padEnd(20)}${env[name] ?? 'as the configuration file says'}`);
   }
   const missing = env[`PORTICO_${service.toUpperCase()}_MISSING`];
-  if (missing) lines.push(`          NOT AVAILABLE: ${missing}`);
+  if (missing) lines.push(`          NOT AVAILABLE: ${shortened(missing)}`);
   return lines;
 }
 

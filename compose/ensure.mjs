@@ -1,12 +1,25 @@
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { root } from './profile.mjs';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { withLock } from './lock.mjs';
+import { isInstalled, root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
 
 /** What `npm ci` and the compiler made is marked with the digest of what it was made from. */
 const packagesMark = join(root, 'node_modules/.portico-lock');
 const buildMark = join(root, 'dist/.portico-sources');
+/** npm's scripts run on the Node that this is. */
+const npmEnvironment = { PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
 
 function digest(files) {
   const hash = createHash('sha256');
@@ -22,24 +35,71 @@ function hasMark(mark, content) {
   return existsSync(mark) && readFileSync(mark, 'utf8') === content;
 }
 
+function isWritable(folder) {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Somebody else's `npm ci` after the last change of the lock file is as good as ours. */
 function installedByHand() {
   const hidden = join(root, 'node_modules/.package-lock.json');
   return existsSync(hidden) && statSync(hidden).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
 }
 
+/** And so is somebody else's compiling, where we could not do it. */
+function builtByHand(sources) {
+  const main = join(root, 'dist/main.js');
+  if (isWritable(root) || !existsSync(main)) return false;
+  return sources.every((file) => statSync(join(root, file)).mtimeMs <= statSync(main).mtimeMs);
+}
+
+const sourceFiles = () =>
+  readdirSync(join(root, 'src'), { recursive: true })
+    .map((name) => join('src', String(name)))
+    .filter((name) => name.endsWith('.ts'))
+    .sort();
+
+const packagesDigest = () => digest(['package-lock.json']);
+const buildDigest = (sources) => digest([...sources, 'tsconfig.json', 'package-lock.json']);
+
+/** Whether npm and its registry are not needed: the packages that the lock file names are there. */
+export function hasPackages() {
+  if (isInstalled || hasMark(packagesMark, packagesDigest())) return true;
+  return !existsSync(packagesMark) && installedByHand();
+}
+
+/** Whether the compiled gateway is there. */
+export function hasBuild() {
+  if (isInstalled) return true;
+  const sources = sourceFiles();
+  return hasMark(buildMark, buildDigest(sources)) || builtByHand(sources);
+}
+
+/** @throws {Error} where something is missing from a checkout that may only be read */
+export function demandCheckout() {
+  const what = hasPackages() ? 'the gateway is not compiled' : 'the packages are missing';
+  if ((hasPackages() && hasBuild()) || isWritable(root)) return;
+  throw new Error(
+    `${what}, and ${root} cannot be written: run npm ci and npm run build where it can, and set PORTICO_STATE_DIR.`,
+  );
+}
+
 /**
  * Installs the packages that the lock file names, when they are missing or another lock file's.
  * @param {(line: string) => void} progress
+ * @throws {Error} with npm's words
  */
 export async function ensurePackages(progress) {
-  const wanted = digest(['package-lock.json']);
-  if (hasMark(packagesMark, wanted)) return;
-  if (existsSync(packagesMark) || !installedByHand()) {
+  if (!hasPackages()) {
     progress('installing the packages (npm ci)');
-    await runProgram('npm', ['ci', '--no-audit', '--no-fund'], { cwd: root, timeoutMs: 300_000 });
+    const options = { cwd: root, env: npmEnvironment, timeoutMs: 300_000 };
+    await runProgram('npm', ['ci', '--no-audit', '--no-fund'], options);
+    writeFileSync(packagesMark, packagesDigest());
   }
-  writeFileSync(packagesMark, wanted);
 }
 
 /**
@@ -48,13 +108,27 @@ export async function ensurePackages(progress) {
  * @throws {Error} with the compiler's words
  */
 export async function ensureBuild(progress) {
-  const sources = readdirSync(join(root, 'src'), { recursive: true })
-    .map((name) => join('src', String(name)))
-    .filter((name) => name.endsWith('.ts'))
-    .sort();
-  const wanted = digest([...sources, 'tsconfig.json', 'package-lock.json']);
-  if (hasMark(buildMark, wanted)) return;
+  if (hasBuild()) return;
   progress('compiling');
-  await runProgram('npm', ['run', '--silent', 'build'], { cwd: root, timeoutMs: 180_000 });
-  writeFileSync(buildMark, wanted);
+  const options = { cwd: root, env: npmEnvironment, timeoutMs: 180_000 };
+  await runProgram('npm', ['run', '--silent', 'build'], options);
+  writeFileSync(buildMark, buildDigest(sourceFiles()));
+}
+
+/** For whoever writes into `dist` by himself. */
+export function forgetBuild() {
+  rmSync(buildMark, { force: true });
+}
+
+/**
+ * Both, for whoever runs the gateway's program; other launchers of this checkout wait.
+ * @param {(name: string, line: string) => void} say
+ */
+export async function ensureGateway(say) {
+  if (hasPackages() && hasBuild()) return;
+  mkdirSync(stateDir, { recursive: true });
+  await withLock(join(stateDir, 'install.lock'), async () => {
+    await ensurePackages((line) => say('packages', line));
+    await ensureBuild((line) => say('build', line));
+  });
 }

@@ -13,7 +13,10 @@ import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
  * What `dist/main.js check` says of a configuration.
  * @typedef {object} Check
  * @property {string} url
- * @property {string[]} services
+ * @property {string} operationsUrl where /readyz is
+ * @property {string[]} services those that are not switched off
+ * @property {{service: string, wants: {key: string, variable: string}[]}[]} unserved those of them whose backends have
+ *   no address yet
  * @property {Record<string, string>} urls
  * @property {Record<string, 'needed' | 'given' | 'unused'>} backends
  * @property {string[]} set variables whose key the configuration has a value for already
@@ -30,13 +33,52 @@ const logOf = (p) => join(p.logs, 'gateway.log');
 
 const configArgs = (config) => (config === undefined ? [] : ['--config', config]);
 
-/** Which services cannot work without a backend. */
+/** Which services cannot work without a backend; pgvector is a part of Postgres that the queue does without. */
 const dependents = {
-  redis: ['KV'],
-  postgres: ['VECTOR', 'QUEUE'],
-  kafka: ['BROKER'],
-  rabbitmq: ['QUEUE'],
+  redis: ['kv'],
+  postgres: ['vector', 'queue'],
+  pgvector: ['vector'],
+  kafka: ['broker'],
+  rabbitmq: ['queue'],
 };
+
+const missingVariable = (service) => `PORTICO_${service.toUpperCase()}_MISSING`;
+
+/** The longest reason that the gateway takes. */
+const reasonLimit = 8_000;
+
+/** Services whose backend could not be started, with the reason, as the gateway's variables. */
+function missingVariables(failed) {
+  const env = {};
+  for (const [backend, reason] of Object.entries(failed)) {
+    const line = `${backend}: ${reason.replace(/\s+/g, ' ')}`;
+    for (const service of dependents[backend] ?? []) {
+      const name = missingVariable(service);
+      env[name] = [env[name], line].filter(Boolean).join('; ').slice(0, reasonLimit);
+    }
+  }
+  return env;
+}
+
+/**
+ * The services that have to wait for a backend that could not be started.
+ * @param {Check} report
+ * @param {Record<string, string | undefined>} env the gateway's
+ */
+export const missingServices = (report, env) =>
+  report.services.filter((service) => env[missingVariable(service)]);
+
+/**
+ * What a start knows of backends that could not be started, in place of what an earlier one knew.
+ * @param {Record<string, string>} env the running gateway's
+ * @param {Record<string, string>} wanted what it would get now
+ */
+export function withMissing(env, wanted) {
+  const isMissing = (name) => /^PORTICO_[A-Z]+_MISSING$/.test(name);
+  const others = Object.entries(env).filter(([name]) => !isMissing(name));
+  const now = Object.entries(wanted).filter(([name]) => isMissing(name));
+  return Object.fromEntries([...others, ...now]);
+}
 
 /** The launcher's own variables are not the gateway's, which would warn of them. */
 function inheritedEnvironment() {
@@ -63,7 +105,8 @@ export async function check(config) {
 }
 
 /**
- * The gateway's environment: the user's variables win over ours, and what the file sets is left alone.
+ * The gateway's environment: the user's variables win over ours, and what the file sets is left alone. It has the
+ * addresses of backends that could not be started, too: its services join when they come.
  * @param {Check} report
  * @param {{secrets: Record<string, string>, urls: Record<string, string>, failed: Record<string, string>}} made
  *   failed: the reason for each backend that cannot be had
@@ -78,33 +121,25 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   for (const [name, value] of Object.entries(urls)) offer(name, value);
   // a first topic, so that the README's lines work: Kafka makes none by itself
   if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings:3');
-  for (const [backend, reason] of Object.entries(failed)) {
-    const line = reason.replace(/\s+/g, ' ').slice(0, 480);
-    for (const service of dependents[backend]) env[`PORTICO_${service}_MISSING`] ??= line;
-  }
-  return env;
+  return { ...env, ...missingVariables(failed) };
 }
 
 /**
- * Adds the key-value tokens that are derived from Redis' password, so that the card and connection.env can show them.
- * They are the same while there is no Redis.
- * @param {Check} report
+ * Adds what the launcher cannot know by itself: the key-value tokens that are derived from Redis' password, so that the
+ * card and connection.env can show them, and a metrics token that the file has.
  * @param {Record<string, string | undefined>} env the gateway's
- * @param {Record<string, string>} secrets
  * @param {string} [config] a file
  */
-export async function withDerivedTokens(report, env, secrets, config) {
-  const own = `redis://default:${secrets.PORTICO_REDIS_PASSWORD}@127.0.0.1`;
-  const isOwn = report.backends.redis === 'needed' && !env.PORTICO_REDIS_URL;
-  const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], {
-    env: { ...env, ...(isOwn ? { PORTICO_REDIS_URL: own } : {}) },
-    timeoutMs: 20_000,
-  });
-  const [tokens = {}] = Object.values(JSON.parse(output).kv ?? {});
+export async function withDerivedTokens(env, config) {
+  const options = { env, timeoutMs: 20_000 };
+  const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], options);
+  const { kv = {}, metricsToken } = JSON.parse(output);
+  const [tokens = {}] = Object.values(kv);
   return {
     ...env,
     ...(tokens.standard ? { PORTICO_KV_TOKEN: tokens.standard } : {}),
     ...(tokens['read-only'] ? { PORTICO_KV_READONLY_TOKEN: tokens['read-only'] } : {}),
+    ...(metricsToken ? { PORTICO_METRICS_TOKEN: metricsToken } : {}),
   };
 }
 
@@ -151,49 +186,55 @@ function wordsSince(p, from) {
   return buffer.subarray(0, length).toString().trim();
 }
 
-/** @returns {Promise<{services: Record<string, Record<string, {up: boolean, reason?: string}>>}>} the body of /readyz */
-async function readiness(url) {
-  const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(3_000) });
-  // On a port of its own (http.operationsPort) readiness is not ours to ask: that it listens must do.
-  const body = /** @type {any} */ (await answer.json());
-  return body.services === undefined ? { services: {} } : body;
+/**
+ * @typedef {{status: 'up' | 'down', reason?: string}} State
+ * @returns {Promise<Record<string, State & {instances?: Record<string, State>}>>} what /readyz tells of the services
+ */
+async function readiness(url, token) {
+  const headers = new Headers(token ? { authorization: `Bearer ${token}` } : {});
+  const answer = await fetch(`${url}/readyz`, { headers, signal: AbortSignal.timeout(3_000) });
+  return /** @type {any} */ (await answer.json()).services;
 }
 
 /** The services' instances that are down although their backend was started. */
 function downInstances(services, missing) {
-  return Object.entries(services).flatMap(([service, instances]) =>
-    missing.includes(service)
-      ? []
-      : Object.entries(instances)
-          .filter(([, state]) => !state.up)
-          .map(([name, state]) => `${service}/${name}: ${state.reason ?? 'down'}`),
-  );
+  return Object.entries(services)
+    .filter(([service, { status }]) => status !== 'up' && !missing.includes(service))
+    .flatMap(([service, { instances }]) =>
+      instances === undefined
+        ? [`${service}: down`]
+        : Object.entries(instances)
+            .filter(([, { status }]) => status !== 'up')
+            .map(([name, { reason }]) => `${service}/${name}: ${reason ?? 'down'}`),
+    );
 }
 
 /**
  * Waits until every service is up whose backend is not missing.
  * @param {Profile} p
- * @param {string} url
+ * @param {Check} report
+ * @param {Record<string, string | undefined>} env the gateway's
  * @param {string[]} missing services
  * @param {number} [from] where in the log its words begin
  * @returns {Promise<string[]>} what is still down when the time is over
  * @throws {Error} when the gateway ends, or never answers
  */
-export async function waitReady(p, url, missing, from = 0) {
+export async function waitReady(p, report, env, missing, from = 0) {
   const deadline = Date.now() + readyLimitMs;
   let down = ['no answer'];
   for (;;) {
     throwIfInterrupted();
     if (!readPidFile(pidFileOf(p))) throw new Error(`the gateway ended at start: ${wordsSince(p, from)}`);
     try {
-      down = downInstances((await readiness(url)).services, missing);
+      const services = await readiness(report.operationsUrl, env.PORTICO_METRICS_TOKEN);
+      down = downInstances(services, missing);
       if (down.length === 0) return [];
     } catch {
       // It does not listen yet.
     }
     if (Date.now() > deadline && down[0] !== 'no answer') return down;
     if (Date.now() > deadline)
-      throw new Error(`the gateway does not answer on ${url}; its log is ${logOf(p)}`);
+      throw new Error(`the gateway does not answer on ${report.url}; its log is ${logOf(p)}`);
     await sleep(100);
   }
 }

@@ -32,7 +32,7 @@ const parentPollMs = 500;
  * that npm started takes the loss of its parent for the signal that it did not get.
  * @param {() => void} onLoss
  */
-function watchParent(onLoss) {
+export function watchParent(onLoss) {
   if (!process.env.npm_lifecycle_event) return;
   const parent = process.ppid;
   const timer = setInterval(() => {

@@ -87,17 +87,24 @@ async function settled(name, ask) {
 /**
  * What the tests left behind in the backends and among the processes. Forgotten processes are ended.
  * @param {import('./backends.mjs').BackendSet & {profile: import('./profile.mjs').Profile}} set
+ * @param {string[]} names the backends that the tests used
  * @param {string} mark the variable, `NAME=value`, that every process of the test run carries
  * @returns {Promise<string[]>} one line each; empty when all is clean
  */
-export async function findLeaks(set, mark) {
+export async function findLeaks(set, names, mark) {
   const urls = set.urls();
   const processes = async () => taggedWith(mark).map((row) => `process ${row.pid} of the tests still runs`);
+  const asked = {
+    redis: () => settled('Redis', () => redisLeaks(urls.PORTICO_REDIS_URL)),
+    postgres: () => settled('Postgres', () => postgresLeaks(urls.PORTICO_DATABASE_URL)),
+    kafka: () => settled('Kafka', () => kafkaLeaks(urls.PORTICO_KAFKA_BROKERS)),
+    rabbitmq: () =>
+      settled('RabbitMQ', () =>
+        rabbitmqLeaks(urls.PORTICO_RABBITMQ_URL, set.profile.ports.rabbitmqManagement),
+      ),
+  };
   const found = await Promise.all([
-    settled('Redis', () => redisLeaks(urls.PORTICO_REDIS_URL)),
-    settled('Postgres', () => postgresLeaks(urls.PORTICO_DATABASE_URL)),
-    settled('Kafka', () => kafkaLeaks(urls.PORTICO_KAFKA_BROKERS)),
-    settled('RabbitMQ', () => rabbitmqLeaks(urls.PORTICO_RABBITMQ_URL, set.profile.ports.rabbitmqManagement)),
+    ...names.map((name) => asked[name]()),
     settled('The process table', processes),
   ]);
   signalAll(taggedWith(mark), 'SIGKILL');

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { basename } from 'node:path';
 
 /** What is asked of /proc: who runs, who started whom, who listens. Linux only, like the native path. */
 
@@ -50,20 +51,22 @@ export function tree(id) {
   return found;
 }
 
+/** The environment that a process was started with, as `NAME=value`; empty where this user may not see it. */
+export function environmentOf(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
+  } catch {
+    return [];
+  }
+}
+
 /**
  * Processes that carry a variable in the environment they were started with: orphans whose parent was killed.
  * @param {string} variable `NAME=value`
  * @returns {ProcessRow[]}
  */
 export function taggedWith(variable) {
-  return allProcesses().filter((row) => {
-    if (row.pid === process.pid) return false;
-    try {
-      return readFileSync(`/proc/${row.pid}/environ`, 'utf8').split('\0').includes(variable);
-    } catch {
-      return false;
-    }
-  });
+  return allProcesses().filter((row) => row.pid !== process.pid && environmentOf(row.pid).includes(variable));
 }
 
 /** @returns {boolean} whether no process that this user may look into runs from a folder, or was given it as an argument */
@@ -100,22 +103,37 @@ function listeningInodes(port) {
 }
 
 /**
- * Which program listens on a port, as far as this user may see.
- * @returns {string | undefined} such as `redis-server (process 4711)`
+ * Which process listens on a port, as far as this user may see.
+ * @returns {number | undefined}
  */
-export function listenerOf(port) {
+export function listenerIdOf(port) {
   const inodes = listeningInodes(port);
   if (inodes.size === 0) return undefined;
-  for (const { pid } of allProcesses()) {
+  return allProcesses().find(({ pid }) => {
     try {
-      const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => {
+      return readdirSync(`/proc/${pid}/fd`).some((fd) => {
         const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
         return target.startsWith('socket:[') && inodes.has(target.slice(8, -1));
       });
-      if (holds) return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
     } catch {
       // Another user's process, or one that has just ended: not ours to look into.
+      return false;
     }
-  }
-  return 'a program of another user';
+  })?.pid;
+}
+
+/** Node from 24 on calls itself by its thread. */
+function nameOf(pid) {
+  const name = readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  return name === 'MainThread' ? basename(readlinkSync(`/proc/${pid}/exe`)) : name;
+}
+
+/**
+ * Which program listens on a port.
+ * @returns {string | undefined} such as `redis-server (process 4711)`
+ */
+export function listenerOf(port) {
+  const pid = listenerIdOf(port);
+  if (pid !== undefined) return `${nameOf(pid)} (process ${pid})`;
+  return listeningInodes(port).size === 0 ? undefined : 'a program of another user';
 }

@@ -27,9 +27,17 @@ import { readPidFile } from './processes.mjs';
  */
 
 export const root = resolve(fileURLToPath(new URL('..', import.meta.url)));
+
+/** Whether this is the published package, which is compiled and has its packages beside it, and no checkout. */
+export const isInstalled = !existsSync(join(root, 'src'));
+
+/** How the user calls one of the launcher's commands. */
+export const commandLine = (name) => `${isInstalled ? 'portico' : 'npm'} ${name}`;
+
+/** A package's own folder is npm's, so what it keeps lies where it is used. */
 export const stateDir = process.env.PORTICO_STATE_DIR
   ? resolve(process.env.PORTICO_STATE_DIR)
-  : join(root, '.portico');
+  : join(isInstalled ? process.cwd() : root, '.portico');
 
 /** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
 const portBases = { dev: 18070, test: 19070 };
@@ -50,7 +58,7 @@ function portsFrom(base, gateway) {
 }
 
 /** Whether any process of a profile is up. */
-function anythingRuns(run) {
+export function anythingRuns(run) {
   const files = existsSync(run) ? readdirSync(run).filter((file) => file.endsWith('.pid')) : [];
   return files.some((file) => readPidFile(join(run, file)) !== undefined);
 }
@@ -71,6 +79,14 @@ function portBase(name, run) {
     throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 64000, not '${text}'`);
   }
   return name === 'dev' ? base : base + 1000;
+}
+
+/** The ports that a backend has, as containers or as processes, which have some for use among themselves. */
+export function portsOf(p, backend, engine) {
+  const outer = [backend, `${backend}Management`];
+  return Object.entries(p.ports)
+    .filter(([name]) => (engine === 'docker' ? outer.includes(name) : name.startsWith(backend)))
+    .map(([, port]) => port);
 }
 
 /** The same profile on another block of ports. */

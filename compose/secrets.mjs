@@ -21,11 +21,12 @@ const makers = {
   PORTICO_QUEUE_TOKEN: () => secret(),
   PORTICO_QUEUE_CURRENT_SIGNING_KEY: () => secret('sig_'),
   PORTICO_QUEUE_NEXT_SIGNING_KEY: () => secret('sig_'),
+  PORTICO_METRICS_TOKEN: () => secret(),
 };
 
 /** The names that go to the gateway as they are; the others are parts of the backends' addresses. */
 export const gatewaySecrets = Object.keys(makers).filter((name) =>
-  /^PORTICO_(KV|VECTOR|BROKER|QUEUE)_/.test(name),
+  /^PORTICO_(KV|VECTOR|BROKER|QUEUE|METRICS)_/.test(name),
 );
 
 /** Reads lines of `NAME=value`; comments and empty lines are passed over. */

@@ -1,55 +1,43 @@
-import { join, relative, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { join, relative } from 'node:path';
 import { backends } from './backends.mjs';
 import { card, writeConnection } from './card.mjs';
-import { ensureBuild, ensurePackages } from './ensure.mjs';
+import { chooseEngine } from './engine.mjs';
+import { ensureGateway, hasBuild, hasPackages } from './ensure.mjs';
 import {
   check,
   demandGatewayPort,
   gatewayEnvironment,
+  missingServices,
   runningGateway,
   startGateway,
   stopGateway,
   waitReady,
   withDerivedTokens,
+  withMissing,
 } from './gateway.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
 import { withLock } from './lock.mjs';
+import { demandPorts, likelyNeeds, neededBackends, preflight } from './preflight.mjs';
 import { readPidFile, writePidFile } from './processes.mjs';
-import { root, stateDir } from './profile.mjs';
+import { commandLine, profile } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 
-const usage = `npm start                     start backends and gateway; Ctrl-C stops them
-npm start -- --detach         the same, but return when all is ready; npm stop ends it
-npm start -- --config FILE    with a configuration of one's own`;
-
-function options() {
-  const { values } = parseArgs({
-    options: {
-      detach: { type: 'boolean', default: false },
-      config: { type: 'string' },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  });
-  // npm runs scripts in the project's folder; a path is meant as seen from where the user stands.
-  const from = process.env.INIT_CWD ?? process.cwd();
-  return { ...values, config: values.config === undefined ? undefined : resolve(from, values.config) };
-}
-
-/** The program and its packages, what the configuration asks for, and a port that is free: before anything starts. */
-async function prepare(p, config, say) {
-  await withLock(join(stateDir, 'install.lock'), async () => {
-    await ensurePackages((line) => say('packages', line));
-    await ensureBuild((line) => say('build', line));
-  });
+/** The program and its packages, what the configuration asks for, and ports that are free: before anything starts. */
+async function prepare(set, config, say) {
+  const { profile: p, engine } = set;
+  // The programs come while npm and the compiler are at work; what fails is tried again, and told of, when they are started.
+  const early = hasPackages() && hasBuild() ? undefined : set.fetch?.(likelyNeeds(p, config).backends, say);
+  await ensureGateway(say);
+  await early;
   const report = await check(config);
   await demandGatewayPort(p, report);
+  await demandPorts(p, engine, neededBackends(report.backends), undefined);
   return report;
 }
 
 /** @returns what to tell the gateway of the backends: the addresses, and why some cannot be had */
 async function startBackends(set, report, begun, say) {
-  const needed = Object.keys(report.backends).filter((name) => report.backends[name] === 'needed');
+  const needed = neededBackends(report.backends);
   begun.backends = needed;
   const results = needed.length > 0 ? await set.start(needed, say) : {};
   begun.backends = needed.filter((name) => results[name].state !== 'running');
@@ -58,45 +46,36 @@ async function startBackends(set, report, begun, say) {
   for (const name of lost) say(name, `NOT AVAILABLE: ${results[name].reason}`);
   return {
     secrets: set.secrets,
-    urls: set.urls(needed.filter((name) => !lost.includes(name))),
+    urls: set.urls(needed),
     failed: Object.fromEntries(lost.map((name) => [name, results[name].reason])),
     notes: needed.flatMap((name) => results[name].notes ?? []),
   };
 }
 
-const missingOf = (report, env) =>
-  report.services.filter((name) => env[`PORTICO_${name.toUpperCase()}_MISSING`]);
-
 /** Brings everything up that is not up; `begun` collects what this launcher must take down again. */
-async function bringUp(set, config, begun, say) {
+export async function bringUp(set, config, begun, say) {
   const p = set.profile;
   const running = runningGateway(p);
   if (running !== undefined && config !== undefined && config !== running.config)
     throw new Error(
-      `it runs already, with ${running.config ?? 'config/portico.yaml'}; npm stop ends that one`,
+      `it runs already, with ${running.config ?? 'config/portico.yaml'}; ${commandLine('stop')} ends that one`,
     );
-  const report = running?.report ?? (await prepare(p, config, say));
+  const report = running?.report ?? (await prepare(set, config, say));
   const made = await startBackends(set, report, begun, say);
-  const wanted = await withDerivedTokens(report, gatewayEnvironment(report, made), made.secrets, config);
-  const missing = missingOf(report, running?.env ?? wanted);
+  const wanted = await withDerivedTokens(gatewayEnvironment(report, made), config);
+  const env = running === undefined ? wanted : withMissing(running.env, wanted);
   let from = 0;
   if (running === undefined) {
     begun.gateway = true;
     from = await startGateway(p, report, wanted, config);
   }
-  const down = await waitReady(p, report.url, missing, from);
-  const late = missing.filter((name) => !missingOf(report, wanted).includes(name));
-  const env = { ...(running?.env ?? wanted) };
-  for (const name of late) {
-    delete env[`PORTICO_${name.toUpperCase()}_MISSING`];
-    down.push(`${name}: its backend is up now, but the gateway began without it: npm stop, then npm start`);
-  }
+  const down = await waitReady(p, report, env, missingServices(report, env), from);
   const changed = running === undefined || begun.backends.length > Object.keys(made.failed).length;
   return { report, env, down, notes: made.notes, already: running !== undefined, changed };
 }
 
 /** Takes down what this launcher started, the gateway first. */
-async function takeDown(set, begun, say) {
+export async function takeDown(set, begun, say) {
   say('stop', 'stopping');
   if (begun.gateway) await stopGateway(set.profile);
   if (begun.backends.length > 0) await set.stop(begun.backends);
@@ -117,11 +96,23 @@ async function stay(p) {
   return Promise.race([interrupted().then(() => 'signal'), gone]);
 }
 
-async function main() {
-  const { detach, config, help } = options();
-  if (help) return console.log(usage);
+/** What would keep it from starting, before a folder is made or anything is fetched. */
+export async function lookAhead(config) {
+  const p = profile('dev');
+  if (runningGateway(p) !== undefined) return;
+  const engine = await chooseEngine(p);
+  const report = hasPackages() && hasBuild() ? await check(config) : undefined;
+  await preflight(p, engine, report, config);
+}
+
+/**
+ * @param {{detach?: boolean, config?: string}} options config: an absolute path
+ * @returns {Promise<number>} the exit code
+ */
+export async function start({ detach = false, config }) {
   const say = createProgress();
   catchSignals((cause) => say('stop', cause));
+  await lookAhead(config);
   const set = await backends('dev');
   const p = set.profile;
   const begun = { backends: [], gateway: false };
@@ -143,26 +134,22 @@ async function main() {
     throw error;
   }
   const file = writeConnection(p, up.report, up.env);
-  const logs = `${relative(root, p.logs) || p.logs}/`;
+  const logs = `${relative(process.cwd(), p.logs) || p.logs}/`;
   console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs }));
+  const code = up.down.length > 0 || missingServices(up.report, up.env).length > 0 ? 1 : 0;
   if (up.already) {
     console.log(
       up.changed ? 'It ran already; what had died is up again.' : 'It runs already; nothing was changed.',
     );
-    return;
+    return code;
   }
-  if (detach) return console.log('It runs in the background. npm stop ends it.');
+  if (detach) {
+    console.log(`It runs in the background. ${commandLine('stop')} ends it.`);
+    return code;
+  }
   console.log('Ctrl-C stops it.');
   const why = await stay(p);
   if (why === 'gone') say('gateway', `the gateway has ended; see ${join(p.logs, 'gateway.log')}`);
   await withLock(lock, () => takeDown(set, begun, say));
-  if (why === 'gone') process.exitCode = 1;
+  return why === 'gone' ? 1 : code;
 }
-
-main().then(
-  () => process.exit(),
-  (error) => {
-    if (!(error instanceof Interrupted)) console.error(`\nPortico did not start: ${error.message}`);
-    process.exit(error instanceof Interrupted ? 130 : (error.exitCode ?? 1));
-  },
-);

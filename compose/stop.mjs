@@ -20,9 +20,13 @@ async function stopLauncher(p, say) {
   return true;
 }
 
-async function main() {
+/** @returns {Promise<number>} the exit code */
+export async function stop() {
   const say = createProgress();
-  if (!existsSync(profile('dev').run)) return console.log('Nothing runs.');
+  if (!existsSync(profile('dev').run)) {
+    console.log('Nothing runs.');
+    return 0;
+  }
   const set = await backends('dev');
   const p = set.profile;
   const asked = await stopLauncher(p, say);
@@ -37,9 +41,5 @@ async function main() {
   const ended = Object.entries(outcomes).filter(([, outcome]) => outcome !== 'absent');
   for (const [name, outcome] of ended) say(name, outcome);
   console.log(asked || ended.length > 0 ? 'Stopped.' : 'Nothing ran.');
+  return 0;
 }
-
-main().catch((error) => {
-  console.error(`npm stop failed: ${error.message}`);
-  process.exitCode = 1;
-});

@@ -1,27 +1,26 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { backends } from './backends.mjs';
-import { forgetEngine } from './engine.mjs';
 import { ensureBuild, ensurePackages } from './ensure.mjs';
 import { catchSignals, Interrupted, interruption } from './interruption.mjs';
 import { findLeaks } from './leaks.mjs';
 import { withLock } from './lock.mjs';
 import { testPrograms } from './native/test-programs.mjs';
-import { portIsFree } from './ports.mjs';
-import { forgetPorts, makeFolders, notePorts, profile, root, stateDir, withPortBase } from './profile.mjs';
+import { makeFolders, profile, root, stateDir } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 import { runProgram } from './run-program.mjs';
+import { areKept, backendsFor, dropBackends, freshBackends, startBackends } from './test-backends.mjs';
 
-/** No run of the tests takes this long; one that hangs must end all the same. */
-const jestLimitMs = 25 * 60_000;
+/** No run of the tests takes this long (13 min on two cores, ten times that on a busy one); one that hangs must end all the same. */
+const jestLimitMs = 180 * 60_000;
 /** jest has written its report and yet does not end: a test left something open. */
-const jestExitLimitMs = 10_000;
-/** Another checkout's tests may have the first block of ports. */
-const blocks = 20;
-const blockSize = 20;
-
+const jestExitLimitMs = 60_000;
+/** The same for lint and types, which take 10 s and 20 s. */
+const stepLimitMs = 10 * 60_000;
+/** So many of the slowest files are named. */
+const slowest = 10;
 const say = createProgress();
 const score = { passed: 0, failed: 0 };
 
@@ -40,38 +39,6 @@ async function step(name, work) {
     console.error(error.output ?? error.message);
     return false;
   }
-}
-
-/** The first block of ports that nobody uses, noted for the programs that the tests start. */
-async function chooseFreePorts() {
-  const first = profile('test');
-  makeFolders(first);
-  if (process.env.PORTICO_PORT_BASE) return;
-  forgetPorts(first);
-  for (let block = 0; block < blocks; block += 1) {
-    const p = withPortBase(profile('test'), 19070 + block * blockSize);
-    const { gateway, ...ports } = p.ports;
-    const free = await Promise.all(Object.values(ports).map(portIsFree));
-    if (free.every(Boolean)) return notePorts(p);
-  }
-  throw new Error(
-    `no free block of ports from 19070 to ${19070 + blocks * blockSize}; set PORTICO_PORT_BASE`,
-  );
-}
-
-/** Fresh backends: what an earlier run left is ended and its data forgotten. */
-async function freshBackends() {
-  const before = await backends('test');
-  await before.stop();
-  await before.reset();
-  await chooseFreePorts();
-  return backends('test');
-}
-
-async function startBackends(set) {
-  const results = await set.start(undefined, say);
-  const failed = Object.entries(results).filter(([, row]) => row.state === 'failed');
-  if (failed.length > 0) throw new Error(failed.map(([name, row]) => `${name}: ${row.reason}`).join('\n'));
 }
 
 /** Ends a jest that stays although its report is there; jest's exit code then says that the run has failed. */
@@ -111,6 +78,16 @@ async function runJest(args, env) {
   countJest(file, code);
 }
 
+/** The files that take longest, which are where time can be saved. */
+function showSlowest(results) {
+  const rows = results
+    .map(({ name, startTime, endTime }) => ({ name, seconds: (endTime - startTime) / 1000 }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, slowest);
+  for (const { name, seconds } of rows)
+    say('slowest', `${seconds.toFixed(1).padStart(6)} s  ${relative(root, name)}`);
+}
+
 function countJest(file, code) {
   if (!existsSync(file)) {
     score.failed += 1;
@@ -122,13 +99,35 @@ function countJest(file, code) {
   score.passed += report.numPassedTests;
   // A jest that had to be ended has no exit code; one with passed tests alone may fail all the same, by a setting.
   score.failed += code === null || (failed === 0 && code !== 0) ? failed + 1 : failed;
+  if (report.testResults.length > slowest) showSlowest(report.testResults);
   const skipped = report.numPendingTests + report.numTodoTests;
   say('jest', `${report.numPassedTests} passed, ${failed} failed, ${skipped} skipped, exit code ${code}`);
 }
 
-async function checkLeaks(set, mark) {
-  const leaks = await findLeaks(set, mark);
+async function checkLeaks(set, names, mark) {
+  const leaks = await findLeaks(set, names, mark);
   if (leaks.length > 0) throw new Error(leaks.join('\n'));
+}
+
+/** What is the same for every test: looked at when all of them are run. */
+async function checkSources() {
+  await step('lint', () =>
+    runProgram('npm', ['run', '--silent', 'lint'], { cwd: root, timeoutMs: stepLimitMs }),
+  );
+  await step('types', () =>
+    runProgram('npm', ['run', '--silent', 'typecheck'], { cwd: root, timeoutMs: stepLimitMs }),
+  );
+}
+
+/** The backends that the tests need, up; those of an `npm run backends` as they are. */
+async function readyBackends(set, names) {
+  try {
+    await startBackends(set, names, say);
+  } catch (error) {
+    if (interruption.aborted) throw new Interrupted();
+    score.failed += 1;
+    say('backends', `FAILED: ${error.message}`);
+  }
 }
 
 async function run(jestArgs) {
@@ -137,30 +136,27 @@ async function run(jestArgs) {
     if (!(await builds())) return;
     say('build', 'up to date');
   });
-  await step('lint', () => runProgram('npm', ['run', '--silent', 'lint'], { cwd: root, timeoutMs: 120_000 }));
-  await step('types', () =>
-    runProgram('npm', ['run', '--silent', 'typecheck'], { cwd: root, timeoutMs: 180_000 }),
-  );
-  const set = await freshBackends();
+  if (jestArgs.length === 0) await checkSources();
+  const isKept = areKept();
+  const set = isKept ? await backends('test') : await freshBackends();
+  const names = backendsFor(jestArgs);
   const mark = `test-${randomBytes(8).toString('hex')}`;
   try {
-    try {
-      await startBackends(set);
-    } catch (error) {
-      if (interruption.aborted) throw new Interrupted();
-      score.failed += 1;
-      say('backends', `FAILED: ${error.message}`);
-    }
+    await readyBackends(set, names);
     const programs = await testPrograms(set.profile, say);
-    const variables = { ...set.urls(), ...programs, PORTICO_TEST_PROFILE: 'test', PORTICO_TEST_RUN: mark };
+    const variables = {
+      ...set.urls(names),
+      ...programs,
+      PORTICO_TEST_PROFILE: 'test',
+      PORTICO_TEST_RUN: mark,
+    };
     await runJest(jestArgs, { folder: set.profile.run, variables });
-    await step('leaks', () => checkLeaks(set, `PORTICO_TEST_RUN=${mark}`));
+    await step('leaks', () => checkLeaks(set, names, `PORTICO_TEST_RUN=${mark}`));
   } finally {
-    await set.stop();
-    await set.reset();
-    forgetPorts(set.profile);
-    forgetEngine(set.profile);
-    say('backends', 'stopped');
+    if (!isKept) {
+      await dropBackends(set);
+      say('backends', 'stopped');
+    }
   }
 }
 

@@ -1,10 +1,16 @@
-import { type Config, configLeaves, enabledServices } from './config.js';
+import { type Config, configLeaves, enabledServices, type LoadedConfig } from './config.js';
+import type { UnservedService } from './config-services.js';
 import type { BackendName } from './services/service.js';
 
 /** What the start scripts ask of a configuration before there is a gateway. */
 export interface CheckReport {
   readonly url: string;
+  /** Where `/readyz` and `/metrics` are. */
+  readonly operationsUrl: string;
+  /** Those that are not switched off; the start scripts bring the backends that have no address. */
   readonly services: readonly string[];
+  /** Those of them that a gateway would leave out if nobody added an address. */
+  readonly unserved: readonly UnservedService[];
   /** Base URL of each service's first instance. */
   readonly urls: Readonly<Record<string, string>>;
   /** `needed`: used, and no address is configured. */
@@ -26,9 +32,10 @@ function setVariables(config: Config): string[] {
   });
 }
 
-export function checkReport(config: Config): CheckReport {
+export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
+  const { port, operationsPort } = config.http;
   const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
-  const url = `http://${host}:${config.http.port}`;
+  const url = `http://${host}:${port}`;
   const enabled = enabledServices(config);
   const backends: Record<BackendName, 'needed' | 'given' | 'unused'> = {
     redis: 'unused',
@@ -37,9 +44,9 @@ export function checkReport(config: Config): CheckReport {
     rabbitmq: 'unused',
   };
   for (const { service, section } of enabled) {
-    for (const { name, given } of service.backends(section)) {
-      if (!given) backends[name] = 'needed';
-      else if (backends[name] === 'unused') backends[name] = 'given';
+    for (const { backend, given } of service.addresses(section)) {
+      if (!given) backends[backend] = 'needed';
+      else if (backends[backend] === 'unused') backends[backend] = 'given';
     }
   }
   const urls = enabled.map(({ service, section }) => [
@@ -48,7 +55,9 @@ export function checkReport(config: Config): CheckReport {
   ]);
   return {
     url,
+    operationsUrl: `http://${host}:${operationsPort ?? port}`,
     services: enabled.map(({ service }) => service.name),
+    unserved,
     urls: Object.fromEntries(urls),
     backends,
     set: setVariables(config),

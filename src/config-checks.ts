@@ -1,37 +1,50 @@
-import { isIPv6 } from 'node:net';
 import type { Config, EnabledService } from './config.js';
+import { type KeyNames, type UnservedService, wantsText } from './config-services.js';
+import { isLoopback } from './lib/loopback.js';
 import type { Service, ServiceConfig } from './services/service.js';
 
-/**
- * What no schema of one key can see, a line each.
- * @param complete also asks for tokens, and an address for every backend in use
- */
-export function crossChecks(config: Config, enabled: readonly EnabledService[], complete: boolean): string[] {
+/** What no schema of one key can see, a line each. */
+export function crossChecks(config: Config, enabled: readonly EnabledService[]): string[] {
   const problems = enabled.flatMap(({ service, section }) => [
     ...repeatedNames(service, section),
     ...repeatedCredentials(service, section),
   ]);
-  problems.push(...repeatedPlaces(config, enabled));
-  if (!complete) return problems;
+  return [...problems, ...repeatedPlaces(config, enabled)];
+}
+
+/** What a gateway that is to run lacks, a line each: a service, tokens that suffice where it listens, addresses. */
+export function incompleteness(
+  config: Config,
+  enabled: readonly EnabledService[],
+  unserved: readonly UnservedService[],
+  names: KeyNames,
+): string[] {
+  if (enabled.length === 0 && unserved.length > 0) return [nothingToServe(unserved)];
+  const problems: string[] = [];
   const open = !isLoopback(config.http.host);
   const tooWeak = `too weak for a gateway that listens on ${config.http.host}: ${STRONG}`;
   const { metricsToken } = config.http;
   if (open && metricsToken !== null && isWeak(metricsToken)) problems.push(`http.metricsToken: ${tooWeak}`);
   for (const { service, section } of enabled) {
     for (const { key, value } of service.secrets(section)) {
-      if (value === null)
-        problems.push(`${key}: a token is missing; set it in the file or by its environment variable`);
+      if (value === null) problems.push(`${key}: a token is missing; ${remedy(service, key, names)}`);
       else if (open && isWeak(value)) problems.push(`${key}: ${tooWeak}`);
     }
-    if (section.missing !== null) continue;
-    for (const { name, given } of service.backends(section)) {
-      if (!given)
-        problems.push(
-          `${service.name}: no address for ${name}; set it in the file or by its environment variable`,
-        );
+    for (const { backend, key, given } of service.addresses(section)) {
+      if (!given) problems.push(`${key}: no address of ${backend}; ${remedy(service, key, names)}`);
     }
   }
   return problems;
+}
+
+function nothingToServe(unserved: readonly UnservedService[]): string {
+  const ways = unserved.map(({ service, wants }) => `${wantsText(wants)} for ${service}`);
+  return `no service has the address of its backend; give at least one: ${ways.join(', ')}`;
+}
+
+function remedy(service: Service, key: string, names: KeyNames): string {
+  const off = names.variable(`${service.name}.enabled`);
+  return `set it here or by ${names.variable(key)}, or leave the service out (${off}=false)`;
 }
 
 function repeatedNames(service: Service, section: ServiceConfig): string[] {
@@ -72,12 +85,6 @@ function repeatedPlaces(config: Config, enabled: readonly EnabledService[]): str
 
 function repeated<T>(values: readonly T[]): T[] {
   return [...new Set(values.filter((value, i) => values.indexOf(value) !== i))];
-}
-
-function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' || /^127\.\d+\.\d+\.\d+$/.test(host) || (isIPv6(host) && /^(0*:)*:?0*1$/.test(host))
-  );
 }
 
 const STRONG = 'expected at least 24 characters, 10 of them different';

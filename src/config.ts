@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
-import { crossChecks } from './config-checks.js';
+import { crossChecks, incompleteness } from './config-checks.js';
+import { type KeyNames, type UnservedService, unservedServices, without } from './config-services.js';
 import { httpSettings } from './http/settings.js';
-import { applyEnvironment } from './lib/settings-environment.js';
+import { applyEnvironment, variableOf } from './lib/settings-environment.js';
+import { resolveReferences } from './lib/settings-references.js';
 import { keysAt, keyText, nearest, type SettingLeaf, settingLeaves } from './lib/settings-tree.js';
 import { services } from './services/index.js';
 import type { Service, ServiceConfig } from './services/service.js';
@@ -46,6 +48,8 @@ export interface LoadedConfig {
   readonly config: Config;
   /** Things that look wrong and do no harm. */
   readonly warnings: readonly string[];
+  /** Services without an address of their backend. */
+  readonly unserved: readonly UnservedService[];
 }
 
 export interface ConfigSource {
@@ -62,28 +66,46 @@ export function configLeaves(): SettingLeaf[] {
 }
 
 /**
- * Reads file and environment (which wins) once.
- * @param complete also asks for what a running gateway needs: tokens, and an address for every backend in use
+ * Reads file and environment (which wins, and may stand in the file as `${NAME}`) once.
+ * @param complete for a gateway that runs: services without an address are switched off, the others need their tokens.
+ *   Otherwise the start scripts may still add both.
  * @throws ConfigError naming every wrong key
  */
 export function loadConfig(source: ConfigSource, complete = true): LoadedConfig {
   const file = source.file ?? 'configuration';
   const document =
     source.document === undefined ? readDocument(source.file) : structuredClone(source.document);
-  const applied = applyEnvironment(document, configLeaves(), source.environment, ENVIRONMENT_PREFIX);
+  const leaves = configLeaves();
+  const unresolved = resolveReferences(document, leaves, source.environment);
+  const applied = applyEnvironment(document, leaves, source.environment, ENVIRONMENT_PREFIX);
+  const early = [...unresolved.map((problem) => `${file}: ${problem}`), ...applied.problems];
+  if (early.length > 0) throw new ConfigError(early);
   const result = configSchema.safeParse(document);
   if (!result.success) throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
   const { http, log, ...sections } = result.data as Config & Record<string, ServiceConfig>;
-  const config: Config = { http, log, services: sections as Record<string, ServiceConfig> };
-  const problems = crossChecks(config, enabledServices(config), complete);
+  const whole: Config = { http, log, services: sections as Record<string, ServiceConfig> };
+  const names = keyNames(applied.origins);
+  const unserved = unservedServices(enabledServices(whole), names);
+  const config = complete ? without(whole, unserved) : whole;
+  const enabled = enabledServices(config);
+  const problems = crossChecks(config, enabled);
+  if (complete) problems.push(...incompleteness(config, enabled, unserved, names));
   if (problems.length > 0) throw new ConfigError(problems.map((problem) => `${file}: ${problem}`));
   const warnings = applied.unknown
     .filter((name) => !FOREIGN_VARIABLES.test(name))
     .map((name) => `${name}: no key has this variable${suggestion(name, variableNames())}`);
-  return { config: deepFreeze(config), warnings };
+  return { config: deepFreeze(config), warnings, unserved };
 }
 
-/** A service with its section, where the section switches it on. */
+function keyNames(origins: ReadonlyMap<string, string>): KeyNames {
+  const leaves = configLeaves();
+  return {
+    variable: (key) => variableOf(key, leaves, ENVIRONMENT_PREFIX),
+    isShared: (key) => leaves.filter(({ env }) => env !== undefined && env === origins.get(key)).length > 1,
+  };
+}
+
+/** A service with its section, where the section does not switch it off. */
 export interface EnabledService {
   readonly service: Service;
   readonly section: ServiceConfig;
@@ -92,7 +114,7 @@ export interface EnabledService {
 export function enabledServices(config: Config): EnabledService[] {
   return services
     .map((service) => ({ service, section: config.services[service.name] as ServiceConfig }))
-    .filter(({ section }) => section.enabled);
+    .filter(({ section }) => section.enabled !== false);
 }
 
 function readDocument(file: string | undefined): Record<string, unknown> {

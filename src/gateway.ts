@@ -10,7 +10,6 @@ import { type ListeningServer, listen } from './http/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
 import type { Worker } from './services/service.js';
-import { unavailableInstances } from './services/unavailable.js';
 
 /** What is said of a gateway that accepts requests. */
 export interface Listening {
@@ -58,7 +57,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 
   const start = async (): Promise<Listening> => {
     const instances = openServices(config, core.metrics, lifecycle, options);
-    const health = new Health(healthTargets(instances));
+    const health = new Health(healthTargets(instances), missingReasons(config));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
@@ -100,17 +99,20 @@ function openServices(
       now,
       ...(worker === undefined ? {} : { worker }),
     };
-    const instances =
-      section.missing === null
-        ? service.open(section, runtime)
-        : unavailableInstances(service, section, section.missing);
-    return instances.map((instance) => ({ service: service.name, instance }));
+    return service.open(section, runtime).map((instance) => ({ service: service.name, instance }));
   });
 }
 
 function healthTargets(instances: readonly OpenInstance[]): HealthTarget[] {
   return instances.flatMap(({ service, instance }) =>
     instance.backends.map((backend) => ({ service, instance: instance.name, backend })),
+  );
+}
+
+/** By service. */
+function missingReasons(config: Config): [string, string][] {
+  return enabledServices(config).flatMap(({ service: { name }, section: { missing } }) =>
+    missing === null ? [] : [[name, missing]],
   );
 }
 

@@ -3,9 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkReport } from './check-report.js';
-import { type Config, ConfigError, loadConfig } from './config.js';
+import { type Config, ConfigError, enabledServices, type LoadedConfig, loadConfig } from './config.js';
+import { unservedText } from './config-services.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/openapi.js';
+import { metricsAreOpen } from './http/operations.js';
+import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
 import { settingsTable } from './settings-table.js';
@@ -37,18 +40,26 @@ function openapi(): string {
 
 const EXIT_AT_ONCE = 130;
 
+/** So long the last lines of the log may take, in ms. */
+const LAST_LINES_MS = 500;
+
+const output = new LogOutput(1);
+
+async function exit(code: number): Promise<void> {
+  await output.settled(LAST_LINES_MS);
+  process.exit(code);
+}
+
 async function run(file: string | undefined): Promise<void> {
   const link = workerLink(process.env);
   if (link !== undefined) {
     await work(link);
     return;
   }
-  const { config, warnings } = loadConfig({
-    ...(file === undefined ? {} : { file }),
-    environment: process.env,
-  });
-  const log = createLogger(config.log.level);
-  for (const warning of warnings) log.warn(warning);
+  const loaded = load(file);
+  const { config } = loaded;
+  const log = createLogger(config.log.level, output);
+  announce(loaded, log);
   if (config.http.workers === 1) await serve(config, log);
   else await superviseWorkers(config, log);
 }
@@ -69,7 +80,7 @@ async function serve(config: Config, log: Logger): Promise<void> {
 /** The process that owns the ports while others serve them. */
 async function superviseWorkers(config: Config, log: Logger): Promise<void> {
   const primary = new Primary(config, log, {
-    exit: (code) => process.exit(code),
+    exit: (code) => void exit(code),
     complain: (text) => process.stderr.write(`${text}\n`),
   });
   onSignals((signal, isFirst) => {
@@ -85,10 +96,10 @@ async function superviseWorkers(config: Config, log: Logger): Promise<void> {
 
 /** One of several processes; the primary one says when to begin and to stop. */
 async function work(link: WorkerLink): Promise<void> {
-  // a terminal sends it to all processes; the primary one decides
-  process.on('SIGINT', () => undefined);
+  // a terminal sends them to all processes; the primary one decides
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined);
   const { config, place } = await link.begin();
-  const log = createLogger(config.log.level).child({ worker: link.number });
+  const log = createLogger(config.log.level, output).child({ worker: link.number });
   const gatherMetrics = () => link.gather();
   const gateway = createGateway(config, { log, openapi: openapi(), gatherMetrics, worker: place });
   const stop = stopper(log, gateway, async () => link.farewell(await gateway.counts()));
@@ -113,13 +124,15 @@ function stopper(log: Logger, gateway: Gateway, lastly = async (): Promise<void>
     void gateway.stop().then(async (errors) => {
       log.info({ errors: errors.length }, 'stopped');
       await lastly();
-      process.exit(errors.length === 0 ? 0 : 1);
+      await exit(errors.length === 0 ? 0 : 1);
     });
   };
 }
 
 function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): void {
   let isFirst = true;
+  // a terminal that closes may send it twice, by itself and by its shell: that is no impatience
+  process.on('SIGHUP', (signal) => act(signal, true));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       act(signal, isFirst);
@@ -128,12 +141,27 @@ function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): voi
   }
 }
 
-/** A configuration that the start scripts may still complete. */
-function incomplete(file: string | undefined): Config {
-  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, false).config;
+/** @param complete as `loadConfig` */
+function load(file: string | undefined, complete = true): LoadedConfig {
+  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, complete);
+}
+
+/** What of a configuration its operator should know, once for all processes. */
+function announce({ config, warnings, unserved }: LoadedConfig, log: Logger): void {
+  for (const warning of warnings) log.warn(warning);
+  if (config.http.metricsToken === null && !metricsAreOpen(config.http))
+    log.warn('http.metricsToken is not set, and others can reach http.host: /metrics is refused');
+  for (const service of unserved) log.info(unservedText(service));
+  for (const { service, section } of enabledServices(config)) {
+    if (section.missing !== null)
+      log.warn({ service: service.name, reason: section.missing }, 'its backend could not be started');
+  }
 }
 
 async function main(): Promise<void> {
+  // Node would open its inspector, in which whoever can connect runs what he likes
+  process.on('SIGUSR1', () => undefined);
+  process.on('exit', () => output.flush());
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: { config: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
@@ -145,8 +173,8 @@ async function main(): Promise<void> {
   else if (command === 'openapi') process.stdout.write(openapi());
   else if (command === 'settings')
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());
-  else if (command === 'tokens') process.stdout.write(tokenReport(incomplete(file)));
-  else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(incomplete(file)))}\n`);
+  else if (command === 'tokens') process.stdout.write(tokenReport(load(file, false).config));
+  else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(load(file, false)))}\n`);
   else throw new Error(`unknown command ${command}\n${USAGE}`);
 }
 

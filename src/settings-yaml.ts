@@ -4,8 +4,10 @@ import type { SettingLeaf } from './lib/settings-tree.js';
 const HEAD = `# Portico's configuration. Every key is here with its default; a key that is left out has the same value.
 # Every key also has an environment variable, which wins: its path in capitals with PORTICO_ in front, so http.port is
 # PORTICO_HTTP_PORT and kv.databases[1].token is PORTICO_KV_DATABASES_1_TOKEN. Variables named below are short forms for the
-# first entry of a list. Tokens and addresses that are null are brought by \`npm start\`; it uses its own backends only for
-# services whose address is null here.
+# first entry of a list. With _FILE behind it, a variable names a file that holds the value. In this file, \${NAME} stands for
+# the environment variable NAME ($\${NAME} for the plain text).
+# Tokens and addresses that are null are brought by \`npm start\`; it uses its own backends only for services whose address is
+# null here. A gateway that is started by itself leaves out the services whose address nobody gives.
 `;
 
 /** The configuration file with every key, its default and what it means. */

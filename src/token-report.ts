@@ -1,6 +1,9 @@
 import { type Config, enabledServices } from './config.js';
 
-/** `{"kv":{"default":{"standard":"...","read-only":"..."}}}`: the bearer tokens in force, derived ones too. */
+/**
+ * `{"kv":{"default":{"standard":"...","read-only":"..."}},"metricsToken":"..."}`: the bearer tokens in force, derived
+ * ones too.
+ */
 export function tokenReport(config: Config): string {
   const report = Object.fromEntries(
     enabledServices(config).map(({ service, section }) => [
@@ -14,5 +17,6 @@ export function tokenReport(config: Config): string {
       ),
     ]),
   );
-  return `${JSON.stringify(report)}\n`;
+  const { metricsToken } = config.http;
+  return `${JSON.stringify({ ...report, ...(metricsToken === null ? {} : { metricsToken }) })}\n`;
 }

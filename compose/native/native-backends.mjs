@@ -75,6 +75,9 @@ export function nativeBackends(context) {
   const { p } = context;
   const signal = (name, what) => pauseBackend(context, chosen([name])[0], what);
   return {
+    async fetch(names, progress) {
+      await installNative(p, names, progress).catch(() => undefined);
+    },
     async start(names, progress = () => undefined) {
       const failed = await installNative(p, names, progress);
       const rows = chosen(names).map(async (backend) => {

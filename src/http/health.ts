@@ -32,15 +32,27 @@ interface Cached {
 /** Asks backends whether they answer; concurrent and frequent callers share one check. */
 export class Health {
   private readonly cache = new Map<HealthTarget, Cached>();
+  private readonly missing: Map<string, string>;
 
+  /** @param missing by service: why its backend was not there when the gateway was started */
   constructor(
     private readonly targets: readonly HealthTarget[],
+    missing: Iterable<readonly [string, string]> = [],
     private readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.missing = new Map(missing);
+  }
 
-  states(service?: string): Promise<HealthState[]> {
+  async states(service?: string): Promise<HealthState[]> {
     const wanted = service === undefined ? this.targets : this.targets.filter((t) => t.service === service);
-    return Promise.all(wanted.map((target) => this.state(target)));
+    const states = await Promise.all(wanted.map((target) => this.state(target)));
+    this.forgetMissing(states);
+    return states;
+  }
+
+  /** Why the backend of `service` was not there at the start, until it was there for once. */
+  missingReason(service: string): string | undefined {
+    return this.missing.get(service);
   }
 
   /** Resolves when every backend answers, or after `capMs`. */
@@ -48,8 +60,16 @@ export class Health {
     const end = this.now() + capMs;
     for (;;) {
       const states = await Promise.all(this.targets.map(check));
+      this.forgetMissing(states);
       if (states.every(({ up }) => up) || this.now() >= end) return;
       await new Promise((resolve) => setTimeout(resolve, START_POLL_MS));
+    }
+  }
+
+  private forgetMissing(states: readonly HealthState[]): void {
+    for (const service of this.missing.keys()) {
+      const own = states.filter((state) => state.service === service);
+      if (own.length > 0 && own.every(({ up }) => up)) this.missing.delete(service);
     }
   }
 
@@ -78,7 +98,7 @@ async function check({ service, instance, backend }: HealthTarget): Promise<Heal
   }
 }
 
-/** One line for `/readyz`: an HttpError's own words or a system error's code, never free text of a driver. */
+/** One line for operators: an HttpError's own words or a system error's code, never free text of a driver. */
 function shortReason(error: unknown): string {
   if (error instanceof HttpError) return error.message;
   const code = (error as { code?: unknown } | null)?.code;

@@ -181,7 +181,7 @@ function operationsPaths(): Record<string, Json> {
     '/livez': page('operations.livez', 'Whether the process answers.', 'application/json'),
     '/readyz': page(
       'operations.readyz',
-      'Whether every backend answers (503 when one does not), and which.',
+      'Whether every service is up (503 when one is not), and which; with the metrics token, why not.',
       'application/json',
     ),
     '/readyz/{service}': page('operations.readyz.service', 'The same for one service.', 'application/json', [

@@ -1,21 +1,33 @@
 import type { Express, Request, Response } from 'express';
-import { authenticator, challenge } from './auth.js';
+import { groupBy } from '../lib/group-by.js';
+import { isLoopback } from '../lib/loopback.js';
+import { type Authenticate, authenticator, challenge } from './auth.js';
 import { HttpError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
 import type { Health, HealthState } from './health.js';
 import type { HttpCore } from './http-core.js';
 import { JSON_TYPE } from './mount.js';
 import { sendPlainError } from './plain-error.js';
+import type { AuthScheme } from './route.js';
+import type { HttpSettings } from './settings.js';
 
-const METRICS_PRINCIPAL = { name: 'metrics', access: 'read' } as const;
+const OPERATOR = { name: 'operator', access: 'read' } as const;
 
 /** The pages for those who run Portico: `/livez`, `/readyz`, `/metrics`, `/openapi.json`. */
 export class Operations {
+  private readonly scheme: AuthScheme;
+  private readonly authenticate: Authenticate;
+
   constructor(
     private readonly core: HttpCore,
     private readonly health: Health,
     private readonly openapi: string,
-  ) {}
+  ) {
+    const { metricsToken: token } = core.settings;
+    const credentials = token === null ? [] : [{ token, principal: OPERATOR }];
+    this.scheme = { kind: 'bearer', credentials };
+    this.authenticate = authenticator(this.scheme);
+  }
 
   mount(app: Express): void {
     this.page(app, '/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' }));
@@ -46,31 +58,41 @@ export class Operations {
     });
   }
 
-  /** 200 when every backend asked about answers, else 503; `/readyz/{service}` asks about one service only. */
+  /**
+   * 200 when every backend asked about answers, else 503; `/readyz/{service}` asks about one service only. Instances and
+   * reasons are for holders of the metrics token.
+   */
   private async readiness(request: Request): Promise<Page> {
     const service = (request.params as { service?: string }).service;
     const states = await this.health.states(service);
     if (service !== undefined && states.length === 0)
       throw new HttpError('not_found', `No service ${service} is configured.`);
     const ready = !this.core.stopping && states.every((state) => state.up);
-    const status = this.core.stopping ? 'stopping' : ready ? 'ready' : 'degraded';
+    const isOperator = this.authenticate(request) !== undefined;
+    const services = isOperator ? this.details(states) : byService(states);
     return {
       status: ready ? 200 : 503,
-      body: JSON.stringify({ status, services: byService(states) }),
+      body: JSON.stringify({ status: upOrDown(ready), services }),
       headers: ready ? {} : { 'Retry-After': '1' },
     };
   }
 
+  /** The same with the instances of each service, why they are down, and why a backend was not there at the start. */
+  private details(states: readonly HealthState[]): Record<string, object> {
+    return Object.fromEntries(
+      Object.entries(byService(states)).map(([service, { status }]) => {
+        const instances = byInstance(states.filter((state) => state.service === service));
+        const missing = this.health.missingReason(service);
+        return [service, { status, instances, ...(missing === undefined ? {} : { missing }) }];
+      }),
+    );
+  }
+
   private async metrics(request: Request): Promise<Page> {
-    const token = this.core.settings.metricsToken;
-    if (token !== null) {
-      const scheme = { kind: 'bearer', credentials: [{ token, principal: METRICS_PRINCIPAL }] } as const;
-      if (authenticator(scheme)(request) === undefined) {
-        throw new HttpError('unauthorized', undefined, {
-          headers: { 'WWW-Authenticate': challenge(scheme) },
-        });
-      }
-    }
+    if (!metricsAreOpen(this.core.settings) && this.authenticate(request) === undefined)
+      throw new HttpError('unauthorized', undefined, {
+        headers: { 'WWW-Authenticate': challenge(this.scheme) },
+      });
     const { metrics } = this.core;
     return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
   }
@@ -83,20 +105,37 @@ interface Page {
   headers?: Record<string, string>;
 }
 
-/** `{ kv: { default: { up: true } } }`; an instance with several backends is up when all of them are. */
-function byService(
-  states: readonly HealthState[],
-): Record<string, Record<string, { up: boolean; reason?: string }>> {
-  const services: Record<string, Record<string, { up: boolean; reason?: string }>> = {};
-  for (const { service, instance, backend, up, reason } of states) {
-    services[service] ??= {};
-    const instances = services[service];
-    const before = instances[instance] ?? { up: true };
-    const why =
-      reason === undefined
-        ? before.reason
-        : [before.reason, `${backend}: ${reason}`].filter(Boolean).join('; ');
-    instances[instance] = { up: before.up && up, ...(why === undefined ? {} : { reason: why }) };
-  }
-  return services;
+/** Whether `/metrics` needs no token: none is configured, and the page is not where clients from elsewhere come. */
+export function metricsAreOpen({ metricsToken, operationsPort, host }: HttpSettings): boolean {
+  return metricsToken === null && (operationsPort !== null || isLoopback(host));
+}
+
+type UpOrDown = 'up' | 'down';
+
+const upOrDown = (isUp: boolean): UpOrDown => (isUp ? 'up' : 'down');
+
+/** `{ kv: { status: 'up' } }`; a service is up when every backend of each of its instances is. */
+function byService(states: readonly HealthState[]): Record<string, { status: UpOrDown }> {
+  const own = groupBy(states, ({ service }) => service);
+  return Object.fromEntries(
+    [...own].map(([service, each]) => [service, { status: upOrDown(each.every(({ up }) => up)) }]),
+  );
+}
+
+interface InstanceDetails {
+  readonly status: UpOrDown;
+  /** Of each backend that is down. */
+  readonly reason?: string;
+}
+
+/** `{ default: { status: 'down', reason: 'redis: does not answer (ECONNREFUSED)' } }` */
+function byInstance(states: readonly HealthState[]): Record<string, InstanceDetails> {
+  const own = groupBy(states, ({ instance }) => instance);
+  return Object.fromEntries(
+    [...own].map(([instance, each]) => {
+      const down = each.filter(({ up }) => !up);
+      const reason = down.map((state) => `${state.backend}: ${state.reason}`).join('; ');
+      return [instance, down.length === 0 ? { status: 'up' } : { status: 'down', reason }];
+    }),
+  );
 }

@@ -73,10 +73,12 @@ export const httpSettings = z.strictObject({
         .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
     })
     .prefault({}),
-  metricsToken: secret()
+  metricsToken: secret('PORTICO_METRICS_TOKEN')
     .nullable()
     .default(null)
-    .describe('Bearer token that /metrics asks for; null leaves it open.'),
+    .describe(
+      'Bearer token for /metrics and for the reasons in /readyz. null: no reasons; /metrics is open on a loopback address and on operationsPort, refused elsewhere.',
+    ),
   operationsPort: tcpPort()
     .nullable()
     .default(null)

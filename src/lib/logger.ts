@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { LogOutput } from './log-output.js';
 
 export type Logger = PinoLogger;
 export type LogLevel = 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace' | 'silent';
@@ -27,13 +28,13 @@ export function describeError(error: unknown, depth = 0): LoggedError {
   return described;
 }
 
-/** JSON lines on standard output (or `destination`); a log call passes an error as `{ err }`. */
-export function createLogger(level: LogLevel, destination?: DestinationStream): Logger {
+/** JSON lines on standard output (or `to`); a log call passes an error as `{ err }`. */
+export function createLogger(level: LogLevel, to: DestinationStream = new LogOutput(1)): Logger {
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     serializers: { err: describeError },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, to);
 }

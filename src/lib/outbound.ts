@@ -45,6 +45,9 @@ export class OutboundError extends Error {
 /** Longest time for TCP and TLS to a destination, in ms. */
 const CONNECT_MS = 10_000;
 
+/** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
+const ALLOW_H2 = false;
+
 /**
  * A pooled, keep-alive HTTP client for destinations named by others: it connects only to addresses that `guard` passes,
  * checked on the very address that is connected to (so a name that changes between two look-ups gains nothing), and
@@ -58,8 +61,14 @@ export class Outbound {
     private readonly guard: AddressGuard,
     private readonly resolve: typeof lookup = lookup,
   ) {
-    // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
-    this.agent = new Agent({ connect: this.connector(), headersTimeout: 0, bodyTimeout: 0, pipelining: 1 });
+    this.agent = new Agent({
+      connect: this.connector(),
+      // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      pipelining: 1,
+      allowH2: ALLOW_H2,
+    });
   }
 
   /** @throws OutboundError when no complete response head came */
@@ -90,10 +99,11 @@ export class Outbound {
   private connector(): buildConnector.connector {
     const connect = buildConnector({
       timeout: CONNECT_MS,
+      allowH2: ALLOW_H2,
       lookup: guardedLookup(this.guard, this.resolve, (reason) => new OutboundError('blocked', reason)),
     });
     return (options, callback) => {
-      // `lookup` is not asked about IP literals (undici 7.30), so they are judged here
+      // `lookup` is not asked about IP literals (undici 8.12), so they are judged here
       const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
       if (refusal === undefined) connect(options, callback);
       else callback(new OutboundError('blocked', refusal), null);

@@ -13,11 +13,14 @@ export class Connections {
     private readonly canceller: () => pg.Client,
   ) {}
 
-  /** The pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres. */
-  within(signal?: AbortSignal): Transactions {
+  /**
+   * The pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres.
+   * @param replyMs longest wait for the answer to a statement; default: the pool's own
+   */
+  within(signal?: AbortSignal, replyMs?: number): Transactions {
     return {
-      query: (sql, values, name) => this.use((client) => run(client, sql, values, name), signal),
-      transaction: (work) => this.use((client) => inTransaction(client, work, signal), signal),
+      query: (...statement) => this.use((client) => run(client, replyMs, ...statement), signal),
+      transaction: (work) => this.use((client) => inTransaction(client, work, signal, replyMs), signal),
     };
   }
 
@@ -83,23 +86,27 @@ export class Connections {
 
 async function run<Row>(
   client: pg.ClientBase,
+  replyMs: number | undefined,
   text: string,
   values?: readonly unknown[],
   name?: string,
 ): Promise<QueryResult<Row>> {
-  const result = await client.query({
+  const statement = {
     text,
     ...(values === undefined ? {} : { values: values as unknown[] }),
     ...(name === undefined ? {} : { name }),
-  });
+    // node-postgres' types know it of connections only
+    ...(replyMs === undefined ? {} : { query_timeout: replyMs }),
+  };
+  const result = await client.query(statement);
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
 }
 
-function queryableOn(client: pg.ClientBase, signal: AbortSignal | undefined): Queryable {
+function queryableOn(client: pg.ClientBase, signal: AbortSignal | undefined, replyMs?: number): Queryable {
   return {
-    query: (sql, values, name) => {
+    query: (...statement) => {
       if (signal?.aborted) return Promise.reject(new RequestOver());
-      return run(client, sql, values, name);
+      return run(client, replyMs, ...statement);
     },
   };
 }
@@ -108,9 +115,10 @@ async function inTransaction<T>(
   client: pg.PoolClient,
   work: (connection: Queryable) => Promise<T>,
   signal: AbortSignal | undefined,
+  replyMs: number | undefined,
 ): Promise<T> {
   try {
-    const connection = queryableOn(client, signal);
+    const connection = queryableOn(client, signal, replyMs);
     await connection.query('begin');
     const result = await work(connection);
     await connection.query('commit');

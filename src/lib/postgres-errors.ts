@@ -23,7 +23,9 @@ const NETWORK_CODES = new Set([
 // node-postgres throws these without a code
 const CONNECT_TIMEOUT = /^timeout expired$|Connection terminated due to connection timeout/;
 const UNAVAILABLE_TEXT =
-  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end/;
+  /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end|^SASL: |does not support SSL/;
+// Node's: TLS that is not spoken, or a certificate that is not trusted
+const TLS_CODES = /^(ERR_TLS_|ERR_SSL_|UNABLE_TO_|EPROTO$)|CERT/;
 
 /**
  * What kind of failure a thrown error is. SQLSTATE classes: Postgres' manual, appendix A. Looks at the error's fields
@@ -33,7 +35,8 @@ export function classifyDatabaseError(error: unknown): DatabaseFailure {
   const { code, message } = fieldsOf(error);
   if (isUnreachable(error)) return { kind: 'unavailable', sqlState: undefined };
   if (/^[0-9A-Z]{5}$/.test(code)) return { kind: kindOf(code), sqlState: code };
-  if (UNAVAILABLE_TEXT.test(message)) return { kind: 'unavailable', sqlState: undefined };
+  if (UNAVAILABLE_TEXT.test(message) || TLS_CODES.test(code))
+    return { kind: 'unavailable', sqlState: undefined };
   if (/Query read timeout/.test(message)) return { kind: 'timeout', sqlState: undefined };
   return { kind: 'other', sqlState: undefined };
 }
@@ -45,8 +48,14 @@ function fieldsOf(error: unknown): { code: string; message: string } {
 
 function kindOf(sqlState: string): DatabaseFailure['kind'] {
   if (sqlState === '57014') return 'timeout';
-  // 08 connection, 57P shutdown and crash, 53 out of connections, memory or disk, 25P03 idle in a transaction
-  return /^(08|57P|53)|^25P03$/.test(sqlState) ? 'unavailable' : 'statement';
+  // 08 connection, 28 login refused, 3D no such database, 57P shutdown and crash, 53 out of connections, memory or disk,
+  // 25P03 idle in a transaction
+  return /^(08|28|3D|57P|53)|^25P03$/.test(sqlState) ? 'unavailable' : 'statement';
+}
+
+/** Whether another try may go through: schema or table not there, read-only (a replica), serialisation, deadlock. */
+export function isPassing(sqlState: string): boolean {
+  return /^(3F000|42P01|25006|40)/.test(sqlState);
 }
 
 /** Whether the server could not be reached at all, so that every other attempt would fail as well. */

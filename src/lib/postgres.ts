@@ -3,7 +3,7 @@ import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
 import { Connections, withAside } from './postgres-connections.js';
 
-export { classifyDatabaseError } from './postgres-errors.js';
+export { classifyDatabaseError, isPassing } from './postgres-errors.js';
 export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
 
 export interface DatabaseOptions {
@@ -45,6 +45,11 @@ export interface Database extends Transactions {
   check(): Promise<void>;
   /** The same pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres. */
   within(signal: AbortSignal): Transactions;
+  /**
+   * The same pool for work that no request waits for. A statement may run no longer, but its answer may come late: who
+   * gives up sooner on a busy machine does not learn what Postgres has done.
+   */
+  readonly patient: Transactions;
   /** Runs `work` on a connection outside the pool without time limits, for what may take minutes; `signal` cancels it. */
   aside<T>(work: (connection: Queryable) => Promise<T>, signal: AbortSignal): Promise<T>;
 }
@@ -55,6 +60,9 @@ export interface Transactions extends Queryable {
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
 }
 
+/** Longest wait for an answer that no request waits for, in ms. */
+const PATIENT_MS = 20_000;
+
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { pool, aside } = createPool(options);
@@ -64,6 +72,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     ...unlimited,
     within: (signal) => connections.within(signal),
+    patient: connections.within(undefined, PATIENT_MS),
     check: async () => {
       await unlimited.query('select 1');
     },

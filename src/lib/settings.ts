@@ -67,8 +67,25 @@ export const serverUrl = (protocols: readonly string[], path: (url: URL) => bool
 export const backendUrl = (protocols: readonly string[], env: string, path?: (url: URL) => boolean) =>
   serverUrl(protocols, path).nullable().default(null).meta({ secret: true, env });
 
-/** Why `npm start` could not bring this service's backend; set by it, shown by `/readyz`. */
-export const missingReason = (env: string) => z.string().max(500).nullable().default(null).meta({ env });
+/** Whether a service is served; without a word of the user's, `null`, its addresses decide. */
+export const serviceSwitch = () =>
+  z
+    .boolean()
+    .nullable()
+    .default(null)
+    .describe('Whether the service is served. null: where the address of its backend is given.');
+
+/** Why `npm start` could not bring this service's backend; for operators only. */
+export const missingReason = (env: string) =>
+  z
+    .string()
+    .max(8_000)
+    .nullable()
+    .default(null)
+    .meta({ env })
+    .describe(
+      'Set by npm start: why the backend could not be started. For the log and, with http.metricsToken, /readyz; the service joins when the backend is there.',
+    );
 
 /** Milliseconds, at least `min`. */
 export const milliseconds = (byDefault: number, min = 1) =>

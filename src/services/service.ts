@@ -32,9 +32,18 @@ export interface ServiceRuntime {
 
 /** The part of a service's configuration that the composition root reads. */
 export interface ServiceConfig {
-  readonly enabled: boolean;
-  /** Why the backend cannot be had: the service is mounted and answers 503 with it. */
+  /** `null`: nobody has said, so it depends on the addresses. */
+  readonly enabled: boolean | null;
+  /** Why `npm start` could not bring the backend. */
   readonly missing: string | null;
+}
+
+/** Where the configuration says, or should say, where a backend is. */
+export interface BackendAddress {
+  readonly backend: BackendName;
+  /** Such as `kv.databases[0].url`. */
+  readonly key: string;
+  readonly given: boolean;
 }
 
 /** A backend family. A fifth one is a folder with such an object and a line in `services/index.ts`. */
@@ -49,9 +58,9 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly error: z.ZodType;
   /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */
   secrets(config: Config): readonly { readonly key: string; readonly value: string | null }[];
-  /** Which backends this configuration uses, and whether it names their address. */
-  backends(config: Config): readonly { readonly name: BackendName; readonly given: boolean }[];
-  /** The mounts without a connection: what a service whose backend is missing still answers on. */
+  /** The addresses that this configuration needs. */
+  addresses(config: Config): readonly BackendAddress[];
+  /** The mounts without a connection. */
   mounts(config: Config): readonly Mount[];
   /**
    * Connects in the background and returns at once: until a backend is there its instance answers 503.

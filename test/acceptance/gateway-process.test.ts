@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gatewayEnvironment } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/free-port.js';
+import { RawClient } from '../support/raw-client.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
 
@@ -55,7 +58,7 @@ it('ends on SIGTERM under load within its cap, and every increment that it answe
   await eventually(() => expect(answered).toBeGreaterThan(500));
   const started = performance.now();
   const code = await gateway.stop();
-  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(performance.now() - started).toBeLessThan(20_000);
   await Promise.all(clients);
   expect({ code, failed }).toEqual({ code: 0, failed: 0 });
 
@@ -66,6 +69,62 @@ it('ends on SIGTERM under load within its cap, and every increment that it answe
   expect(count).toBeLessThanOrEqual(answered + clients.length);
   await command(next, ['DEL', KEY]);
   expect(await next.stop()).toBe(0);
+});
+
+it.each([1, 2])('drains when its terminal closes, which may say so twice (%d processes)', async (workers) => {
+  const gateway = await spawnGateway({ kv: {}, http: { workers } });
+  const client = await RawClient.open(Number(new URL(gateway.url).port));
+  const head = `POST /kv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKENS.kv}\r\nContent-Length: 8\r\n\r\n`;
+  client.write(`${head}["PI`);
+  await eventually(async () =>
+    expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(/requests_in_flight 2/),
+  );
+  const exited = once(gateway.process, 'exit');
+  gateway.process.kill('SIGHUP');
+  await eventually(() => expect(gateway.lines.join('\n')).toContain('"msg":"stopping"'));
+  gateway.process.kill('SIGHUP');
+  await eventually(async () =>
+    expect(await fetch(`${gateway.url}/livez`).catch(() => 'closed')).toBe('closed'),
+  );
+  client.write('NG"]');
+  expect(await client.closed()).toContain('{"result":"PONG"}');
+  expect(await exited).toEqual([0, null]);
+});
+
+it.each([1, 2])('opens no inspector on SIGUSR1 (%d processes)', async (workers) => {
+  const gateway = await spawnGateway({ kv: {}, http: { workers } });
+  const { pid } = gateway.process;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter(Boolean);
+  for (const each of [pid as number, ...children.map(Number)]) process.kill(each, 'SIGUSR1');
+  expect((await command(gateway, ['PING'])).status).toBe(200);
+  expect(await gateway.stop()).toBe(0);
+  expect(gateway.lines.join('\n')).not.toMatch(/debugger/i);
+});
+
+it('serves on when its log cannot be written any more', async () => {
+  const port = await freePort();
+  const full = openSync('/dev/full', 'w');
+  const child = spawn(process.execPath, ['dist/main.js'], {
+    env: {
+      PATH: process.env.PATH,
+      ...gatewayEnvironment(),
+      PORTICO_HTTP_PORT: String(port),
+      PORTICO_VECTOR_ENABLED: 'false',
+      PORTICO_BROKER_ENABLED: 'false',
+      PORTICO_QUEUE_ENABLED: 'false',
+    },
+    stdio: ['ignore', full, 'ignore'],
+  });
+  closeSync(full);
+  const exited = once(child, 'exit');
+  const url = `http://127.0.0.1:${port}`;
+  await eventually(async () => expect((await fetch(`${url}/livez`)).status).toBe(200), 20_000);
+  for (let i = 0; i < 3; i++) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
 });
 
 it('is served again after kill -9, on the same port', async () => {
@@ -98,9 +157,15 @@ it('names every mistake of a configuration and ends with 78', async () => {
     code: 78,
     output: expect.stringContaining('nowhere.yaml: cannot be read (ENOENT)'),
   });
-  const missing = await runToEnd(['run'], {});
+  const empty = await runToEnd(['run'], {});
+  expect(empty).toEqual({
+    code: 78,
+    output: expect.stringMatching(/no service has the address.*PORTICO_REDIS_URL/),
+  });
+  const { PORTICO_VECTOR_TOKEN: _, PORTICO_QUEUE_TOKEN: __, ...others } = gatewayEnvironment();
+  const missing = await runToEnd(['run'], others);
   expect(missing.code).toBe(78);
-  expect(missing.output).toMatch(/kv\.databases\[0\]\.token[\s\S]*queue\.token/);
+  expect(missing.output).toMatch(/vector\.indexes\[0\]\.token[\s\S]*queue\.token/);
   const unreadable = { ...gatewayEnvironment(), PORTICO_KV_DATABASES_0_TLS_CA: '/nowhere/ca.pem' };
   expect(await runToEnd(['run'], unreadable)).toEqual({
     code: 78,
@@ -108,6 +173,33 @@ it('names every mistake of a configuration and ends with 78', async () => {
       /PORTICO_KV_DATABASES_0_TLS_CA: .*tls\.ca: the file cannot be read \(ENOENT\)/,
     ),
   });
+});
+
+it('serves what it has an address for, with nothing but that, and says what is off', async () => {
+  const { PORTICO_REDIS_URL = '' } = gatewayEnvironment();
+  const document = { kv: {}, vector: {}, broker: {}, queue: {} };
+  const others = { PORTICO_DATABASE_URL: '', PORTICO_KAFKA_BROKERS: '', PORTICO_RABBITMQ_URL: '' };
+  const gateway = await spawnGateway(document, { ...others, PORTICO_REDIS_URL });
+  expect((await command(gateway, ['SET', KEY, '1'])).status).toBe(200);
+  expect((await command(gateway, ['DEL', KEY])).status).toBe(200);
+  for (const path of ['/vector/info', '/broker/topics', '/queue/v2/queues'])
+    expect((await fetch(`${gateway.url}${path}`)).status).toBe(404);
+  expect(await (await fetch(`${gateway.url}/readyz`)).json()).toEqual({
+    status: 'up',
+    services: { kv: { status: 'up' } },
+  });
+  expect(await gateway.stop()).toBe(0);
+  const said = gateway.lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  for (const service of ['vector', 'broker', 'queue'])
+    expect(said.filter((line) => line.startsWith(`${service} is off: `))).toHaveLength(1);
+});
+
+it('tells the log, whole and once, why a backend could not be started', async () => {
+  const reason = `redis: ${'no such package at mirror.example; '.repeat(100)}`;
+  const gateway = await spawnGateway({ kv: {}, http: { workers: 2 } }, { PORTICO_KV_MISSING: reason });
+  expect(gateway.lines.filter((line) => line.includes(JSON.stringify(reason)))).toHaveLength(1);
+  expect((await command(gateway, ['PING'])).status).toBe(200);
+  expect(await gateway.stop()).toBe(0);
 });
 
 it('names a port that is taken and ends with 1', async () => {

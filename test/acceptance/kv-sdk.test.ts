@@ -14,13 +14,13 @@ beforeAll(async () => {
   gateway = await spawnGateway({ kv: {} });
   redis = new Redis({ url: `${gateway.url}/kv`, token: TOKENS.kv });
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-}, 30_000);
+});
 
 afterAll(async () => {
   const keys = await redis.keys(`${PREFIX}*`);
   if (keys.length > 0) await redis.del(...keys);
   expect(await gateway.stop()).toBe(0);
-}, 30_000);
+});
 
 test('strings, numbers, objects and expiry', async () => {
   expect(await redis.set(key('s'), 'größer', { ex: 100 })).toBe('OK');

@@ -3,8 +3,6 @@ import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js
 import { TOKENS } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
 
-jest.setTimeout(30_000);
-
 const SCHEMA = 'test_vector_sdk';
 const DIMENSION = 256;
 

@@ -2,13 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { RawClient } from '../support/raw-client.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
 
 const KEY = 'workers:count';
-const START_MS = 30_000;
 
 /** Pids of the workers. */
 function workersOf({ process: { pid } }: SpawnedGateway): number[] {
@@ -119,7 +118,7 @@ it('serves one port by all workers, counts as one, and replaces a worker that di
     expect(now).toHaveLength(2);
     expect(now).not.toContain(first);
     expect(now).toContain(other);
-  }, START_MS);
+  });
   await eventually(async () => {
     const client = new Client(gateway.url);
     const { body, process: name } = await client.call('/metrics');
@@ -129,11 +128,11 @@ it('serves one port by all workers, counts as one, and replaces a worker that di
     expect(metric(body, SETS)).toBe(calls);
     processes.add(name);
     expect(processes.size).toBe(3);
-  }, START_MS);
+  });
   for (const client of clients) client.close();
   expect(await gateway.stop()).toBe(0);
   expect(gateway.lines.join('\n')).toMatch(/"signal":"SIGKILL".*worker ended, starting another/);
-}, 90_000);
+});
 
 it('lets no request fail but those that a killed worker was working on', async () => {
   const gateway = await start();
@@ -158,7 +157,7 @@ it('lets no request fail but those that a killed worker was working on', async (
   await eventually(() => expect(answered).toBeGreaterThan(200));
   process.kill(workersOf(gateway)[0] as number, 'SIGKILL');
   const before = answered;
-  await eventually(() => expect(answered).toBeGreaterThan(before + 1_000), START_MS);
+  await eventually(() => expect(answered).toBeGreaterThan(before + 1_000));
   over = true;
   await Promise.all(runs);
   expect(failed.length).toBeLessThanOrEqual(clients.length);
@@ -166,7 +165,7 @@ it('lets no request fail but those that a killed worker was working on', async (
   for (const failure of failed) expect(failure).toMatch(/^(ECONNRESET|EPIPE) of /);
   for (const client of clients) client.close();
   await gateway.stop();
-}, 90_000);
+});
 
 it('drains all workers on SIGTERM, and everything that it answered was done', async () => {
   const gateway = await start();
@@ -189,7 +188,7 @@ it('drains all workers on SIGTERM, and everything that it answered was done', as
   await eventually(() => expect(answered).toBeGreaterThan(200));
   const began = performance.now();
   expect(await gateway.stop()).toBe(0);
-  expect(performance.now() - began).toBeLessThan(5_000);
+  expect(performance.now() - began).toBeLessThan(20_000);
   await Promise.all(runs);
   expect(failed).toBe(0);
   for (const client of clients) client.close();
@@ -204,7 +203,7 @@ it('drains all workers on SIGTERM, and everything that it answered was done', as
   expect(count).toBeLessThanOrEqual(answered + clients.length);
   client.close();
   await next.stop();
-}, 90_000);
+});
 
 it('ends at once at a second signal, workers too', async () => {
   const gateway = await start();
@@ -225,11 +224,11 @@ it('ends at once at a second signal, workers too', async () => {
   const began = performance.now();
   gateway.process.kill('SIGTERM');
   expect(await exited).toEqual([130, null]);
-  expect(await client.closed(2_000)).toBe('');
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(await client.closed()).toBe('');
+  expect(performance.now() - began).toBeLessThan(PROMPT_MS);
   // a process that has ended is seen until the system's first one takes notice
-  await eventually(() => expect(workers.filter(isAlive)).toEqual([]), 20_000);
-}, 60_000);
+  await eventually(() => expect(workers.filter(isAlive)).toEqual([]));
+});
 
 it('leaves no worker behind when the primary process is killed, and the port is free again', async () => {
   const gateway = await start();
@@ -239,10 +238,10 @@ it('leaves no worker behind when the primary process is killed, and the port is 
   const next = await start({ port: Number(new URL(gateway.url).port) });
   const client = new Client(next.url);
   expect((await client.call('/kv', ['PING'])).status).toBe(200);
-  await eventually(() => expect(workers.filter(isAlive)).toEqual([]), 20_000);
+  await eventually(() => expect(workers.filter(isAlive)).toEqual([]));
   client.close();
   expect(await next.stop()).toBe(0);
-}, 90_000);
+});
 
 it('names a port that is taken once, and ends with 1', async () => {
   const other = createServer().listen(0, '127.0.0.1');
@@ -255,4 +254,4 @@ it('names a port that is taken once, and ends with 1', async () => {
   other.close();
   expect(failure).toContain('the gateway ended with 1');
   expect(failure.match(new RegExp(`EADDRINUSE.*127.0.0.1:${port}`, 'g'))).toHaveLength(1);
-}, 60_000);
+});

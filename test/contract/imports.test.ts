@@ -41,7 +41,7 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   ],
   [/^main\.ts$/, /./],
   [/^workers\//, /^(workers|http|lib)\/|^(config|gateway|services\/service)\.ts$/],
-  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-checks)?\.ts$)/],
+  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-[a-z]+)?\.ts$)/],
 ];
 
 it('finds the imports at all', () => {

@@ -17,14 +17,13 @@ interface Finished {
 }
 
 // Each start and stop takes a second or two, on a busy machine several.
-jest.setTimeout(40_000);
 
 let folder: string;
 let environment: NodeJS.ProcessEnv;
 let base: number;
 
 async function listen(port: number): Promise<Server> {
-  const server = createServer();
+  const server = createServer((socket) => socket.destroy());
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   return server;
@@ -53,10 +52,10 @@ async function freeBlock(): Promise<number> {
   throw new Error('no ten free ports in a row');
 }
 
-function script(name: string, ...args: string[]): Promise<Finished> {
+function run(file: string, args: string[]): Promise<Finished> {
   return new Promise((resolve) => {
-    const options = { env: environment, timeout: 40_000 };
-    execFile(process.execPath, [`compose/${name}.mjs`, ...args], options, (error, stdout, stderr) => {
+    const options = { env: environment, timeout: 180_000 };
+    execFile(process.execPath, [`compose/${file}`, ...args], options, (error, stdout, stderr) => {
       resolve({
         code: error === null ? 0 : ((error.code as number | undefined) ?? null),
         out: stderr + stdout,
@@ -65,8 +64,10 @@ function script(name: string, ...args: string[]): Promise<Finished> {
   });
 }
 
-const start = (...args: string[]) => script('start', '--config', join(folder, 'portico.yaml'), ...args);
-const stop = () => script('stop');
+const portico = (...args: string[]) => run('portico.mjs', args);
+const control = (verb: string, ...names: string[]) => run('backends.mjs', [verb, ...names]);
+const start = (...args: string[]) => portico('start', '--config', join(folder, 'portico.yaml'), ...args);
+const stop = () => portico('stop');
 const stateFile = (...names: string[]) => join(folder, 'state', ...names);
 const pidOf = (name: string) => Number(readFileSync(stateFile('run', `${name}.pid`), 'utf8').split(' ')[0]);
 const isAlive = (pid: number) =>
@@ -78,7 +79,7 @@ function connection(): Record<string, string> {
   return Object.fromEntries(pairs.map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
 }
 
-async function command(words: string[], timeoutMs = 5_000): Promise<unknown> {
+async function command(words: string[], timeoutMs = 60_000): Promise<unknown> {
   const { PORTICO_KV_URL: url = '', PORTICO_KV_TOKEN: token = '' } = connection();
   const answer = await fetch(url, {
     method: 'POST',
@@ -174,7 +175,7 @@ describe('npm start -- --detach', () => {
       const { code, out } = await start('--detach');
       expect([code, out]).toEqual([0, expect.stringContaining(`http://127.0.0.1:${base + 9}/kv`)]);
       expect(connection()).toEqual(before);
-      const other = await script('start', '--detach', '--config', join(folder, 'other.yaml'));
+      const other = await portico('start', '--detach', '--config', join(folder, 'other.yaml'));
       expect([other.code, other.out]).toEqual([
         1,
         expect.stringMatching(/it runs already, with .*portico\.yaml/),
@@ -200,13 +201,13 @@ describe('npm start -- --detach', () => {
     await start('--detach');
     const gateway = pidOf('gateway');
     await command(['SET', 'kept', 'yes']);
-    await script('backends', 'stop', 'redis');
-    await script('backends', 'start', 'redis');
-    await script('backends', 'kill', 'redis');
+    await control('stop', 'redis');
+    await control('start', 'redis');
+    await control('kill', 'redis');
     const { out } = await start('--detach');
     expect(out).toContain('what had died is up again');
     expect(pidOf('gateway')).toBe(gateway);
-    expect(await eventually(() => command(['GET', 'kept']))).toEqual({ result: 'yes' });
+    await eventually(async () => expect(await command(['GET', 'kept'])).toEqual({ result: 'yes' }));
   });
 
   it('brings a killed gateway back and leaves the backend alone', async () => {
@@ -235,19 +236,50 @@ describe('npm start -- --detach', () => {
     }
   });
 
-  it('names a taken port, who has it and what to do; the gateway says what is missing', async () => {
+  it('names a taken port, who has it and what to do, and starts nothing', async () => {
     const thief = await listen(base + 1);
     try {
       const { code, out } = await start('--detach');
-      expect(code).toBe(0);
+      expect(code).toBe(1);
       expect(out).toContain(`port ${base + 1}, which is for redis, is taken by`);
       expect(out).toContain(`(process ${process.pid})`);
       expect(out).toContain('PORTICO_PORT_BASE');
-      const ready = await fetch(`http://127.0.0.1:${base + 9}/readyz`);
-      expect([ready.status, await ready.text()]).toEqual([503, expect.stringContaining(`port ${base + 1}`)]);
+      expect(processesOfOurs()).toEqual([]);
     } finally {
       await close(thief);
     }
+  });
+
+  it('ends with 1 when a service is not there, tells its operator alone why, and the next start mends it', async () => {
+    const ready = async (headers: Record<string, string> = {}) => {
+      const reply = await fetch(`http://127.0.0.1:${base + 9}/readyz`, { headers });
+      return { status: reply.status, text: await reply.text() };
+    };
+    await mkdir(stateFile('data'), { recursive: true });
+    await rm(stateFile('data/redis'), { recursive: true, force: true });
+    writeFileSync(stateFile('data/redis'), 'no folder');
+    let gateway: number;
+    try {
+      const { code, out } = await start('--detach');
+      expect([code, out]).toEqual([1, expect.stringContaining('NOT AVAILABLE')]);
+      gateway = pidOf('gateway');
+      expect(readFileSync(stateFile('logs/gateway.log'), 'utf8')).toContain('data/redis');
+      expect(await ready()).toEqual({
+        status: 503,
+        text: '{"status":"down","services":{"kv":{"status":"down"}}}',
+      });
+      const operator = { authorization: `Bearer ${connection().PORTICO_METRICS_TOKEN}` };
+      expect(await ready(operator)).toEqual({ status: 503, text: expect.stringContaining('data/redis') });
+      expect(JSON.stringify(await command(['PING']))).not.toContain('data');
+    } finally {
+      await rm(stateFile('data/redis'));
+    }
+    const { code, out } = await start('--detach');
+    expect([code, out]).toEqual([0, expect.stringContaining('what had died is up again')]);
+    expect(out).not.toMatch(/NOT (AVAILABLE|UP YET)/);
+    expect(pidOf('gateway')).toBe(gateway);
+    expect(await command(['PING'])).toEqual({ result: 'PONG' });
+    expect((await ready()).status).toBe(200);
   });
 
   it('does not start a gateway on a taken port, and leaves nothing behind', async () => {
@@ -263,7 +295,7 @@ describe('npm start -- --detach', () => {
 
   it('refuses a bad configuration with all reasons before it starts anything', async () => {
     writeFileSync(join(folder, 'bad.yaml'), 'http:\n  prot: 1\nkv:\n  enabled: maybe\n');
-    const { code, out } = await script('start', '--detach', '--config', join(folder, 'bad.yaml'));
+    const { code, out } = await portico('start', '--detach', '--config', join(folder, 'bad.yaml'));
     expect(code).toBe(78);
     expect(out).toMatch(/http\.prot.*port/);
     expect(out).toContain('kv.enabled');
@@ -295,7 +327,7 @@ describe('npm start in the foreground', () => {
 
   async function startInForeground(): Promise<void> {
     said = '';
-    const args = ['compose/start.mjs', '--config', join(folder, 'portico.yaml')];
+    const args = ['compose/portico.mjs', 'start', '--config', join(folder, 'portico.yaml')];
     launcher = spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
     const ready = new Promise<void>((resolve, reject) => {
       for (const stream of [launcher.stdout, launcher.stderr]) {
@@ -331,6 +363,54 @@ describe('npm start in the foreground', () => {
   });
 });
 
+describe('portico status and doctor', () => {
+  it('say what runs and answers, by their exit codes, too', async () => {
+    expect(await portico('status')).toEqual({ code: 3, out: 'Nothing runs.\n' });
+    await start('--detach');
+    const well = await portico('status');
+    expect([well.code, well.out]).toEqual([0, expect.stringMatching(/^gateway +ready/m)]);
+    expect((await portico('doctor')).code).toBe(0);
+    await control('kill', 'redis');
+    const ill = await portico('status');
+    expect([ill.code, ill.out]).toEqual([1, expect.stringMatching(/^redis +down/m)]);
+    const found = await portico('doctor');
+    expect([found.code, found.out]).toEqual([1, expect.stringMatching(/^WRONG redis +down\n/m)]);
+    expect(found.out).toContain(stateFile('logs/redis.log'));
+    expect((await start('--detach')).code).toBe(0);
+    expect((await portico('status')).code).toBe(0);
+  });
+
+  it('name a port that another program has', async () => {
+    const thief = await listen(base + 9);
+    try {
+      const { code, out } = await portico('doctor');
+      expect([code, out]).toEqual([
+        1,
+        expect.stringMatching(new RegExp(`^WRONG ports .*${base + 9} \\(the gateway\\) is taken by`, 'm')),
+      ]);
+    } finally {
+      await close(thief);
+    }
+  });
+});
+
+describe('the state folder', () => {
+  it('that cannot be made ends a start in one sentence, before anything is changed', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    const { PORTICO_STATE_DIR } = environment;
+    environment.PORTICO_STATE_DIR = join(folder, 'file/state');
+    try {
+      const { code, out } = await start('--detach');
+      expect(code).toBe(1);
+      expect(out).toMatch(
+        /^Portico did not start: .*\/file cannot be written .* set PORTICO_STATE_DIR .*\n$/,
+      );
+    } finally {
+      environment.PORTICO_STATE_DIR = PORTICO_STATE_DIR;
+    }
+  });
+});
+
 describe('npm stop', () => {
   it('has nothing to do when nothing runs', async () => {
     expect(await stop()).toEqual({ code: 0, out: expect.stringMatching(/Nothing (runs|ran)\.\n$/) });
@@ -340,12 +420,10 @@ describe('npm stop', () => {
 describe('a paused backend', () => {
   it('keeps its connections and answers nothing until it is resumed', async () => {
     await start('--detach');
-    await script('backends', 'pause', 'redis');
-    expect((await script('backends', 'status')).out).toMatch(
-      /"redis": \{\s+"running": true,\s+"paused": true/,
-    );
+    await control('pause', 'redis');
+    expect((await control('status')).out).toMatch(/"redis": \{\s+"running": true,\s+"paused": true/);
     await expect(command(['PING'], 500)).rejects.toThrow('timeout');
-    await script('backends', 'resume', 'redis');
-    expect(await eventually(() => command(['PING']))).toEqual({ result: 'PONG' });
+    await control('resume', 'redis');
+    await eventually(async () => expect(await command(['PING'])).toEqual({ result: 'PONG' }));
   });
 });

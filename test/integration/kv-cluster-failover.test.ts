@@ -1,5 +1,5 @@
 import type { Certificates } from '../support/certificates.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { type RedisCluster, startCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
@@ -39,7 +39,7 @@ function load() {
       const count = counts[i] as Count;
       while (!stopped) {
         const { status, headers, ms } = await run(['INCR', key]);
-        expect(ms).toBeLessThan(3_000);
+        expect(ms).toBeLessThan(20_000);
         if (status === 200) count.acknowledged += 1;
         else if (status === 503) {
           expect(headers.get('retry-after')).toBe('1');
@@ -55,11 +55,11 @@ function load() {
   return {
     counts,
     /** Every key was incremented some more times. */
-    goesOn: async (places: readonly number[] = [0, 1, 2], timeoutMs = 10_000) => {
+    goesOn: async (places: readonly number[] = [0, 1, 2]) => {
       const before = counts.map(({ acknowledged }) => acknowledged);
       await eventually(() => {
         for (const i of places) expect(counts[i]?.acknowledged).toBeGreaterThan((before[i] as number) + 10);
-      }, timeoutMs);
+      });
     },
     stop: async () => {
       stopped = true;
@@ -78,18 +78,18 @@ beforeAll(async () => {
   const { ca, clientCert, clientKey } = (cluster.primaries[0] as RedisServer).certificates as Certificates;
   tls = { ca, cert: clientCert, key: clientKey };
   gateway = await startGateway(
-    { kv: { databases: [{ cluster: true, tls, timeoutMs: 2_000 }] } },
+    { kv: { databases: [{ cluster: true, tls, timeoutMs: 10_000 }] } },
     { PORTICO_REDIS_URL: cluster.url },
   );
   await eventually(async () => {
     for (const key of KEYS) expect((await run(['SET', key, 0])).status).toBe(200);
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();
   await cluster?.stop();
-}, 30_000);
+});
 
 test('the keys lie on three primaries', async () => {
   for (const [i, key] of KEYS.entries()) expect(await cluster.primaries[i]?.command('EXISTS', key)).toBe(1);
@@ -109,7 +109,7 @@ test('a primary that is exchanged for its replica: no request fails', async () =
       }
       const role = (await replica?.command('ROLE')) as string[];
       expect(role[0]).toBe('master');
-    }, 25_000);
+    });
     await clients.goesOn();
   } finally {
     await clients.stop();
@@ -118,7 +118,7 @@ test('a primary that is exchanged for its replica: no request fails', async () =
     expect({ unknown, refused }).toEqual({ unknown: 0, refused: 0 });
     expect((await run(['GET', KEYS[i] as string])).body.result).toBe(String(acknowledged));
   }
-}, 45_000);
+});
 
 test('a primary that dies: its keys are refused until its replica takes over, the others go on', async () => {
   for (const key of KEYS) await run(['SET', key, 0]);
@@ -138,7 +138,7 @@ test('a primary that dies: its keys are refused until its replica takes over, th
         ? { result: 'string' }
         : { error: expect.stringMatching(/nothing was executed/) },
     );
-    await clients.goesOn([0], 15_000);
+    await clients.goesOn([0]);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
   } finally {
     await clients.stop();
@@ -148,7 +148,7 @@ test('a primary that dies: its keys are refused until its replica takes over, th
     const { body } = await run(['GET', KEYS[i] as string]);
     expect(Number(body.result)).toBeLessThanOrEqual(acknowledged + unknown);
   }
-}, 60_000);
+});
 
 test('a gateway finds the cluster by another node when the one in url is away', async () => {
   const nodes = [`127.0.0.1:${cluster.replicas[2]?.port}`];
@@ -176,11 +176,11 @@ test('a primary that stops in its tracks is left for the one that takes over, al
     paused.pause();
     const other = await run(['GET', KEYS[1]], gateway.url, token);
     expect(other).toMatchObject({ status: 200, body: { result: expect.any(String) } });
-    expect(other.ms).toBeLessThan(1_800);
+    expect(other.ms).toBeLessThan(PROMPT_MS);
     await eventually(async () => {
       const role = (await cluster.replicas[2]?.command('ROLE')) as string[];
       expect(role[0]).toBe('master');
-    }, 10_000);
+    });
     await clients.goesOn();
     paused.resume();
     await clients.goesOn();
@@ -192,4 +192,4 @@ test('a primary that stops in its tracks is left for the one that takes over, al
     paused.resume();
     await clients.stop();
   }
-}, 60_000);
+});

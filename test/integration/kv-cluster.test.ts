@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { eventually } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { kvCaller } from '../support/kv.js';
 import { type RedisCluster, startCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { TOKENS } from '../support/tokens.js';
@@ -50,12 +51,12 @@ beforeAll(async () => {
     { PORTICO_REDIS_URL: cluster.url },
   );
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();
   await cluster?.stop();
-}, 30_000);
+});
 
 beforeEach(async () => {
   expect(await result('FLUSHALL')).toBe('OK');
@@ -453,7 +454,7 @@ test('a slot without a primary: 503 until it has one, and readiness says so', as
   await eventually(async () => {
     expect((await run(['SET', 'key', '1'])).status).toBe(200);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
-  }, 10_000);
+  });
 });
 
 test('a daily limit is counted in the cluster', async () => {
@@ -474,5 +475,24 @@ test('a daily limit is counted in the cluster', async () => {
     expect(Number(await result('GET', keys[0]))).toBeGreaterThanOrEqual(4);
   } finally {
     await limited.stop();
+  }
+});
+
+test('a database that is not configured as a cluster does not tell which node has a key', async () => {
+  const single = await startGateway({ kv: {} }, { PORTICO_REDIS_URL: cluster.url });
+  try {
+    const caller = kvCaller(`${single.url}/kv`);
+    await eventually(async () => expect((await caller.run('PING')).status).toBe(200));
+    const texts = await Promise.all(
+      names(20).flatMap((key) => [
+        caller.run('GET', key).then(({ text }) => text),
+        caller.pipeline(['GET', key]).then(({ text }) => text),
+        caller.transaction(['GET', key]).then(({ text }) => text),
+      ]),
+    );
+    expect(texts.join('\n')).toContain('Redis runs as a cluster');
+    expect(texts.join('\n')).not.toMatch(/MOVED|127\.0\.0\.1/);
+  } finally {
+    await single.stop();
   }
 });

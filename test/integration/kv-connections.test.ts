@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { startGateway } from '../support/gateway.js';
 import { kvRequest } from '../support/kv.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import type { RedisOptions } from '../support/redis-configuration.js';
 import { startRedis } from '../support/redis-server.js';
 import { stopAfterEach } from '../support/stop-after-each.js';
@@ -22,7 +23,7 @@ async function gatewayFor(
   log?: ReturnType<typeof createLogger>,
 ): Promise<string> {
   const settings = { kv: { databases: [database] } };
-  return stopLater(await startGateway(settings, { PORTICO_REDIS_URL: '' }, log)).url;
+  return stopLater(await startGateway(settings, { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: '' }, log)).url;
 }
 
 async function serves(url: string, path = '/kv'): Promise<void> {
@@ -44,7 +45,7 @@ describe('TLS', () => {
     await serves(await gatewayFor({ url: server.url, tls: { ca, cert, key } }));
     const without = await gatewayFor({ url: server.url, tls: { ca } });
     await eventually(async () =>
-      expect(await (await fetch(`${without}/readyz`)).text()).toMatch(/not connected \(\w/),
+      expect((await operatorPage(without, '/readyz')).text).toMatch(/not connected \(\w/),
     );
     expect((await kvRequest(without, ['PING'])).status).toBe(503);
   });
@@ -63,13 +64,11 @@ describe('TLS', () => {
     });
     expect(headers.get('retry-after')).toBe('1');
     expect(lines.join('')).toMatch(/certificate/);
-    expect((await (await fetch(`${url}/readyz`)).text()) + lines.join('')).not.toContain(
-      'secret-of-the-server',
-    );
+    expect((await operatorPage(url, '/readyz')).text + lines.join('')).not.toContain('secret-of-the-server');
     // without a certificate authority of its own, the well-known ones do not know the server either
     const unknown = await gatewayFor({ url: server.url });
     await eventually(async () =>
-      expect(await (await fetch(`${unknown}/readyz`)).text()).toMatch(/not connected \(\w/),
+      expect((await operatorPage(unknown, '/readyz')).text).toMatch(/not connected \(\w/),
     );
     expect((await kvRequest(unknown, ['PING'])).status).toBe(503);
   });
@@ -77,6 +76,9 @@ describe('TLS', () => {
   it('reads its files with the configuration: what is wrong is named by its key', async () => {
     const server = await redis({ tls: 'server' });
     const { ca, clientCert, clientKey, serverKey } = server.certificates as never;
+    await expect(gatewayFor({ url: server.url.replace('rediss:', 'redis:'), tls: { ca } })).rejects.toThrow(
+      /kv\.databases\[0\]\.tls\.ca: the address has no TLS: expected rediss:\/\/ in url/,
+    );
     const problems = async (tls: Record<string, unknown>) =>
       gatewayFor({ url: server.url, tls }).catch((error: Error) => error.message);
     expect(await problems({ ca: '/nowhere/ca.pem' })).toMatch(

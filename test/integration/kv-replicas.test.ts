@@ -1,5 +1,5 @@
 import { Redis } from '@upstash/redis';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { type KvReply, type KvRequestOptions, kvRequest } from '../support/kv.js';
 import { startReplica } from '../support/redis-replica.js';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   relay = await startRelay(primary.port);
   replica = await startReplica(primary, { config: [`replicaof 127.0.0.1 ${relay.port}`] });
   gateways = [await gatewayFor(), await gatewayFor()];
-}, 30_000);
+});
 
 afterEach(async () => {
   relay.release();
@@ -34,7 +34,7 @@ afterAll(async () => {
   await replica.stop();
   await relay.stop();
   await primary.stop();
-}, 30_000);
+});
 
 function gatewayFor(more: Record<string, unknown> = {}): Promise<RunningGateway> {
   // the password is that of url
@@ -76,10 +76,7 @@ async function serverOf(command: readonly unknown[], place?: Place): Promise<'pr
 /** Waits until both gateways use the replica. */
 async function readsFromReplica(): Promise<void> {
   for (const gateway of [0, 1])
-    await eventually(
-      async () => expect(await serverOf(['STRLEN', 'ready'], { gateway })).toBe('replica'),
-      10_000,
-    );
+    await eventually(async () => expect(await serverOf(['STRLEN', 'ready'], { gateway })).toBe('replica'));
 }
 
 it('reads what its client has written, while a replica that is behind serves others', async () => {
@@ -228,14 +225,14 @@ it('never reads an older value than its own, whatever the links do', async () =>
   for (const act of disturb) {
     const goal = rounds + 60;
     act();
-    await eventually(() => expect(rounds).toBeGreaterThan(goal), 20_000);
+    await eventually(() => expect(rounds).toBeGreaterThan(goal));
   }
   stop = true;
   await Promise.all(clients);
   const metrics = await (await fetch(`${both[0].url}/metrics`)).text();
   const served = /portico_kv_reads_total\{database="default",result="replica"\} (\d+)/.exec(metrics);
   expect(Number(served?.[1])).toBeGreaterThan(100);
-}, 60_000);
+});
 
 it('asks the primary at once while the replica is cut off or gone, and comes back to it', async () => {
   await readsFromReplica();
@@ -254,15 +251,15 @@ it('asks the primary at once while the replica is cut off or gone, and comes bac
   for (let i = 0; i < 20; i++) {
     const { status, body, ms } = await run(['GET', 'k']);
     expect({ status, body }).toEqual({ status: 200, body: { result: 'again' } });
-    expect(ms).toBeLessThan(500);
+    expect(ms).toBeLessThan(PROMPT_MS);
   }
   expect((await fetch(`${gateways[0]?.url}/readyz`)).status).toBe(200);
   await replica.start();
   await readsFromReplica();
-}, 40_000);
+});
 
 it('answers from the primary in time when the replica falls silent', async () => {
-  const gateway = await gatewayFor({ timeoutMs: 2_000 });
+  const gateway = await gatewayFor({ timeoutMs: 8_000 });
   releases.push(() => gateway.stop());
   await run(['SET', 'k', 'v']);
   await eventually(async () => {
@@ -275,13 +272,13 @@ it('answers from the primary in time when the replica falls silent', async () =>
     for (let i = 0; i < 5; i++) {
       const { status, body, ms } = await kvRequest(gateway.url, ['GET', 'k']);
       expect({ status, body }).toEqual({ status: 200, body: { result: 'v' } });
-      expect(ms).toBeLessThan(2_000);
+      expect(ms).toBeLessThan(8_000);
     }
-    expect((await kvRequest(gateway.url, ['GET', 'k'])).ms).toBeLessThan(500);
+    expect((await kvRequest(gateway.url, ['GET', 'k'])).ms).toBeLessThan(2_000);
   } finally {
     replica.resume();
   }
-}, 40_000);
+});
 
 it('serves @upstash/redis: it reads its own writes, on another gateway too', async () => {
   const client = (gateway: number) =>

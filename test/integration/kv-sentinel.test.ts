@@ -1,14 +1,15 @@
 import { createLogger, type Logger } from '../../src/lib/logger.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { startGateway } from '../support/gateway.js';
 import { type KvReply, kvRequest } from '../support/kv.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { type SentinelGroup, type SentinelOptions, startSentinels } from '../support/redis-sentinels.js';
 import type { RedisServer } from '../support/redis-server.js';
 import { stopAfterEach } from '../support/stop-after-each.js';
 
 const PASSWORD = 'of-the-servers';
 /** After the Sentinels' switch; connecting to a Sentinel that is gone takes `connectTimeoutMs` of it. */
-const FOLLOWED_MS = 5_000;
+const FOLLOWED_MS = 30_000;
 
 const stopLater = stopAfterEach();
 
@@ -33,7 +34,9 @@ async function gatewayFor(
     ...more,
   };
   const settings = { kv: { databases: [database] } };
-  const gateway = stopLater(await startGateway(settings, { PORTICO_REDIS_URL: '' }, log));
+  const gateway = stopLater(
+    await startGateway(settings, { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: '' }, log),
+  );
   await eventually(async () => expect((await kvRequest(gateway.url, ['PING'])).status).toBe(200));
   return gateway.url;
 }
@@ -43,7 +46,7 @@ async function switched(group: SentinelGroup, from: RedisServer): Promise<RedisS
     const primary = await group.primary();
     expect(primary).not.toBe(from);
     return primary;
-  }, 40_000);
+  });
 }
 
 /** How often a server has executed a command since its start. */
@@ -54,7 +57,7 @@ async function callsOf(server: RedisServer, command: string): Promise<number> {
 
 it('goes on with the new primary after the old one was killed, and leaves that alone when it is back', async () => {
   const group = await startGroup();
-  const url = await gatewayFor(group, { timeoutMs: 5_000 });
+  const url = await gatewayFor(group, { timeoutMs: 20_000 });
   const old = await group.primary();
   const statuses = new Map<number, number>();
   let stop = false;
@@ -63,7 +66,7 @@ it('goes on with the new primary after the old one was killed, and leaves that a
     while (!stop) {
       const { status, body, headers, ms } = await kvRequest(url, ['INCR', 'count']);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      expect(ms).toBeLessThan(2_000);
+      expect(ms).toBeLessThan(PROMPT_MS);
       if (status === 200) worked = performance.now();
       else {
         expect([502, 503]).toContain(status);
@@ -79,7 +82,7 @@ it('goes on with the new primary after the old one was killed, and leaves that a
   const switchedAt = performance.now();
   await eventually(() => expect(worked).toBeGreaterThan(switchedAt), FOLLOWED_MS);
   await old.start();
-  await eventually(async () => expect(String(await old.command('ROLE'))).toMatch(/^slave/), 10_000);
+  await eventually(async () => expect(String(await old.command('ROLE'))).toMatch(/^slave/));
   const before = statuses.get(200) ?? 0;
   await eventually(() => expect(statuses.get(200) ?? 0).toBeGreaterThan(before + 100));
   stop = true;
@@ -87,7 +90,7 @@ it('goes on with the new primary after the old one was killed, and leaves that a
   expect(await callsOf(primary, 'incr')).toBeGreaterThan(100);
   // what it got by replication was counted too: it never came from a client
   expect(String(await old.command('CLIENT', 'LIST', 'TYPE', 'NORMAL'))).not.toContain('name=portico');
-}, 90_000);
+});
 
 it('gives up a primary that is silent as soon as the Sentinels have another, with all its connections', async () => {
   const group = await startGroup();
@@ -118,7 +121,7 @@ it('gives up a primary that is silent as soon as the Sentinels have another, wit
   );
   await kvRequest(url, ['XADD', 'events', '1-1', 'a', 'b']);
   expect((await next).body.result).toEqual([['events', [['1-1', ['a', 'b']]]]]);
-}, 90_000);
+});
 
 it('is not held up by a Sentinel that falls silent together with the primary', async () => {
   const group = await startGroup();
@@ -134,7 +137,7 @@ it('is not held up by a Sentinel that falls silent together with the primary', a
     FOLLOWED_MS,
   );
   expect((await stalled).status).toBe(502);
-}, 90_000);
+});
 
 it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', async () => {
   const group = await startGroup();
@@ -153,8 +156,8 @@ it('takes READONLY for a change of roles: 503, and it asks the Sentinels anew', 
     const { status } = await kvRequest(url, ['SET', 'k', 'v']);
     expect([200, 503]).toContain(status);
   }
-  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200), 40_000);
-}, 90_000);
+  await eventually(async () => expect((await kvRequest(url, ['SET', 'k', 'v'])).status).toBe(200));
+});
 
 it('goes on while no Sentinel is there, and says why when it needs one', async () => {
   const group = await startGroup();
@@ -168,10 +171,10 @@ it('goes on while no Sentinel is there, and says why when it needs one', async (
     expect(lines.join('')).toMatch(/no Sentinel names a server.*failed to connect to sentinel/),
   );
   expect((await kvRequest(url, ['PING'])).status).toBe(503);
-  expect(await (await fetch(`${url}/readyz`)).text()).toContain('not connected (ESENTINEL)');
+  expect((await operatorPage(url, '/readyz')).text).toContain('not connected (ESENTINEL)');
   await Promise.all(group.sentinels.map((sentinel) => sentinel.start()));
-  await eventually(async () => expect((await kvRequest(url, ['PING'])).status).toBe(200), 5_000);
-}, 90_000);
+  await eventually(async () => expect((await kvRequest(url, ['PING'])).status).toBe(200));
+});
 
 it('finds servers with TLS by Sentinels with TLS and a password of their own', async () => {
   const group = await startGroup({ tls: 'mutual', sentinelPassword: 'of-the-sentinels' });
@@ -187,7 +190,7 @@ it('finds servers with TLS by Sentinels with TLS and a password of their own', a
   await old.kill();
   await switched(group, old);
   await eventually(async () => expect((await kvRequest(url, ['GET', 'k'])).status).toBe(200), FOLLOWED_MS);
-}, 90_000);
+});
 
 it('reads from replicas that the Sentinels name; tokens of before a failover still hold after it', async () => {
   const group = await startGroup({ replicas: 2 });
@@ -197,7 +200,7 @@ it('reads from replicas that the Sentinels name; tokens of before a failover sti
     kvRequest(at, ['GET', 'name'], { headers: { 'Upstash-Sync-Token': seen } });
   const tokenOf = ({ headers }: KvReply) => headers.get('upstash-sync-token') as string;
   const replicaReads = async () => {
-    const metrics = await (await fetch(`${url}/metrics`)).text();
+    const metrics = (await operatorPage(url, '/metrics')).text;
     return Number(/kv_reads_total\{database="default",result="replica"\} (\d+)/.exec(metrics)?.[1]);
   };
   const isReadFromReplica = async (seen: string) => {
@@ -217,5 +220,5 @@ it('reads from replicas that the Sentinels name; tokens of before a failover sti
     return reply;
   }, FOLLOWED_MS);
   expect(tokenOf(after).split('.')[2]).not.toBe(written.split('.')[2]);
-  await eventually(() => isReadFromReplica(tokenOf(after)), 10_000);
-}, 90_000);
+  await eventually(() => isReadFromReplica(tokenOf(after)));
+});

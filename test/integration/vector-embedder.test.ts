@@ -8,8 +8,6 @@ import { dropSchema, vectorCaller } from '../support/vector.js';
 const SCHEMA = 'test_vector_embedder';
 const API_KEY = 'embedder-key-0123456789';
 
-jest.setTimeout(30_000);
-
 interface Asked {
   authorization: string | undefined;
   body: { model: string; input: string[]; encoding_format: string };

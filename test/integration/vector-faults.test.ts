@@ -1,12 +1,11 @@
 import pg from 'pg';
 import { type BackendControl, backend } from '../support/backend.js';
 import { backendAddress } from '../support/environment.js';
-import { eventually } from '../support/eventually.js';
+import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
+import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { TOKENS } from '../support/tokens.js';
 import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
-
-jest.setTimeout(60_000);
 
 const SCHEMA = 'test_vector_faults';
 const postgres: BackendControl = backend('postgres');
@@ -19,12 +18,11 @@ interface Options {
 }
 
 async function start({ index = {}, database = {} }: Options = {}): Promise<RunningGateway> {
-  const gateway = await startGateway({
-    vector: {
-      database: { schema: SCHEMA, ...database },
-      indexes: [{ dimension: 3, token: TOKENS.vector, ...index }],
-    },
-  });
+  const section = {
+    database: { schema: SCHEMA, ...database },
+    indexes: [{ dimension: 3, token: TOKENS.vector, ...index }],
+  };
+  const gateway = await startGateway({ vector: section }, OPERATOR_VARIABLES);
   gateways.push(gateway);
   return gateway;
 }
@@ -35,10 +33,7 @@ async function stopAll(): Promise<void> {
 
 const caller = (gateway: RunningGateway) => vectorCaller(`${gateway.url}/vector`);
 
-async function readyz(gateway: RunningGateway): Promise<{ status: number; text: string }> {
-  const response = await fetch(`${gateway.url}/readyz`);
-  return { status: response.status, text: await response.text() };
-}
+const readyz = (gateway: RunningGateway) => operatorPage(gateway.url, '/readyz');
 
 const count = (result: unknown) => (result as { vectorCount: number }).vectorCount;
 
@@ -65,18 +60,15 @@ test('an index that disagrees with its table is not served, the others are; noth
   await caller(await start())('/upsert', { id: 1, vector });
   await stopAll();
   const other = { name: 'other', path: '/other', dimension: 2, token: TOKENS.vector };
-  const gateway = await startGateway({
-    vector: {
-      database: { schema: SCHEMA },
-      indexes: [{ dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }, other],
-    },
-  });
+  const indexes = [{ dimension: 4, similarity: 'EUCLIDEAN', token: TOKENS.vector }, other];
+  const section = { database: { schema: SCHEMA }, indexes };
+  const gateway = await startGateway({ vector: section }, OPERATOR_VARIABLES);
   gateways.push(gateway);
   const reason =
     /existing index default has dimension 3, not 4 and similarity COSINE, not EUCLIDEAN as the configuration says/;
   const refused = await caller(gateway)('/upsert', { id: 2, vector: [1, 2, 3, 4] });
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(refused.error).toMatch(reason);
+  expect(refused.error).toBe('The index is not available.');
   const health = await readyz(gateway);
   expect([health.status, health.text]).toEqual([503, expect.stringMatching(reason)]);
   expect((await vectorCaller(`${gateway.url}/other`)('/upsert', { id: 1, vector: [1, 2] })).status).toBe(200);
@@ -85,7 +77,7 @@ test('an index that disagrees with its table is not served, the others are; noth
 });
 
 test('a statement that runs too long is cancelled in Postgres and answered 504; later ones work', async () => {
-  const gateway = await start({ database: { statementTimeoutMs: 1_000, poolSize: 2 } });
+  const gateway = await start({ database: { statementTimeoutMs: 3_000, poolSize: 2 } });
   const call = caller(gateway);
   await call('/upsert/locked', { id: 1, vector });
   await withPostgres(async (client) => {
@@ -94,7 +86,7 @@ test('a statement that runs too long is cancelled in Postgres and answered 504; 
     const startedAt = performance.now();
     const blocked = await call('/upsert/locked', { id: 2, vector });
     expect(blocked.status).toBe(504);
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
+    expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
     const { rows } = await client.query(
       "select 1 from pg_stat_activity where application_name = 'portico vector' and state <> 'idle'",
     );
@@ -106,7 +98,7 @@ test('a statement that runs too long is cancelled in Postgres and answered 504; 
 
 test('a request whose own deadline is shorter, and one whose client leaves, are cancelled in Postgres', async () => {
   const gateway = await start({
-    index: { timeoutMs: 800 },
+    index: { timeoutMs: 4_000 },
     database: { statementTimeoutMs: 20_000, poolSize: 2 },
   });
   const call = caller(gateway);
@@ -124,7 +116,7 @@ test('a request whose own deadline is shorter, and one whose client leaves, are 
     // one more than there are connections: the last one waits in the gateway
     const late = await Promise.all([1, 2, 3].map((id) => call('/upsert/held', { id, vector })));
     expect(late.map(({ status }) => status)).toEqual([504, 504, 504]);
-    await eventually(async () => expect(await running()).toBe(0), 2_000);
+    await eventually(async () => expect(await running()).toBe(0));
     const controller = new AbortController();
     const left = fetch(`${gateway.url}/vector/upsert/held`, {
       method: 'POST',
@@ -132,10 +124,10 @@ test('a request whose own deadline is shorter, and one whose client leaves, are 
       body: JSON.stringify({ id: 9, vector }),
       signal: controller.signal,
     });
-    await eventually(async () => expect(await running()).toBe(1), 700);
+    await eventually(async () => expect(await running()).toBe(1));
     controller.abort();
     await expect(left).rejects.toThrow();
-    await eventually(async () => expect(await running()).toBe(0), 2_000);
+    await eventually(async () => expect(await running()).toBe(0));
     await client.query('rollback');
   });
   expect((await call('/fetch/held', ['1', '2', '3', '9'])).result).toEqual([{ id: '1' }, null, null, null]);
@@ -230,14 +222,11 @@ test('Postgres out of connections: 503, and served when there are some again', a
       expect(refused.length).toBeGreaterThan(0);
       for (const { status, headers } of refused)
         expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-    }, 10_000);
+    });
   } finally {
     await Promise.all(clients.map((client) => client.end()));
   }
-  await eventually(
-    async () => expect((await caller(gateway)('/query', { vector })).status).toBe(200),
-    20_000,
-  );
+  await eventually(async () => expect((await caller(gateway)('/query', { vector })).status).toBe(200));
 });
 
 test('more requests than connections wait for their turn', async () => {
@@ -285,7 +274,7 @@ test('Postgres killed under load: 503 at once, all of a batch or nothing, and ba
     const reply = await call('/info');
     expect(reply.status).toBe(200);
     return reply;
-  }, 20_000);
+  });
   const { namespaces } = result as { namespaces: Record<string, { vectorCount: number }> };
   const crashed = Object.entries(namespaces).filter(([name]) => name.startsWith('crash-'));
   expect(crashed.map(([, { vectorCount }]) => vectorCount)).toEqual(crashed.map(() => size));
@@ -300,17 +289,17 @@ test('Postgres down at the start: 503 within 2 s, and served as soon as it is th
   const startedAt = performance.now();
   const reply = await call('/query', { vector });
   expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '1']);
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
+  expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
   expect((await call('/query', { vector }, { token: 'wrong' })).status).toBe(401);
   expect((await readyz(gateway)).text).not.toContain(
     new URL(backendAddress('PORTICO_DATABASE_URL')).password,
   );
   await postgres.start();
-  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 20_000);
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200));
 });
 
 test('Postgres paused: nothing hangs beyond the deadline; after it every request works again', async () => {
-  const gateway = await start({ index: { timeoutMs: 1_500 }, database: { statementTimeoutMs: 1_200 } });
+  const gateway = await start({ index: { timeoutMs: 4_000 }, database: { statementTimeoutMs: 3_000 } });
   const call = caller(gateway);
   expect((await call('/upsert', { id: 1, vector })).status).toBe(200);
   await postgres.pause();
@@ -323,8 +312,8 @@ test('Postgres paused: nothing hangs beyond the deadline; after it every request
   const took = performance.now() - startedAt;
   await postgres.resume();
   for (const { status } of replies) expect([503, 504]).toContain(status);
-  expect(took).toBeLessThan(3_500);
-  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 10_000);
+  expect(took).toBeLessThan(4_000 + PROMPT_MS);
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200));
 });
 
 test('Postgres paused at the start: 503 within 2 s for everybody who asks', async () => {
@@ -333,8 +322,8 @@ test('Postgres paused at the start: 503 within 2 s for everybody who asks', asyn
   const call = caller(gateway);
   const startedAt = performance.now();
   const replies = await Promise.all(Array.from({ length: 30 }, () => call('/query', { vector })));
-  expect(performance.now() - startedAt).toBeLessThan(2_500);
+  expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
   expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 503));
   await postgres.resume();
-  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200), 20_000);
+  await eventually(async () => expect((await call('/query', { vector })).status).toBe(200));
 });

@@ -6,8 +6,6 @@ import { dropSchema, vectorCaller } from '../support/vector.js';
 
 const SCHEMA = 'test_vector_filter';
 
-jest.setTimeout(60_000);
-
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 

@@ -8,8 +8,6 @@ const SCHEMA = 'test_vector_hnsw';
 const DIMENSION = 16;
 const COUNT = 2 * EXACT_RECORDS;
 
-jest.setTimeout(120_000);
-
 const gateways: RunningGateway[] = [];
 
 async function start(index: Record<string, unknown> = {}): Promise<ReturnType<typeof vectorCaller>> {
@@ -76,7 +74,7 @@ const hnswIndexes = () =>
   });
 
 const graphsAre = (used: readonly boolean[]) =>
-  eventually(async () => expect((await hnswIndexes()).map(({ flag }) => flag)).toEqual(used), 30_000);
+  eventually(async () => expect((await hnswIndexes()).map(({ flag }) => flag)).toEqual(used));
 
 /** The planner's statistics know the namespaces of now and will not learn of others by themselves. */
 const freezeStatistics = () =>
@@ -206,7 +204,7 @@ test('other parameters lead to new graphs and then the old ones go; a lost one i
   await eventually(async () => {
     const names = (await hnswIndexes()).map(({ name }) => name);
     expect(names.map((name) => /m8_ef32$/.test(name))).toEqual([true, true]);
-  }, 60_000);
+  });
   await stopAll();
   const [left] = (await hnswIndexes()) as [HnswRow, HnswRow];
   await withPostgres(async (client) => {
@@ -228,10 +226,10 @@ test('other parameters lead to new graphs and then the old ones go; a lost one i
     });
   expect(await valid()).toBe(false);
   await start({ hnsw: { m: 8, efConstruction: 32 } });
-  await eventually(async () => expect(await valid()).toBe(true), 60_000);
+  await eventually(async () => expect(await valid()).toBe(true));
   await stopAll();
   const index = await start({ hnsw: { enabled: false } });
-  await eventually(async () => expect(await hnswIndexes()).toEqual([]), 60_000);
+  await eventually(async () => expect(await hnswIndexes()).toEqual([]));
   expect(await recall(index, 'one', {})).toBe(1);
 });
 

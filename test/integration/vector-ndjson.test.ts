@@ -6,8 +6,6 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 const SCHEMA = 'test_vector_ndjson';
 const NDJSON = 'application/x-ndjson';
 
-jest.setTimeout(60_000);
-
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 let url: string;
@@ -15,10 +13,10 @@ let url: string;
 beforeAll(async () => {
   await dropSchema(SCHEMA);
   gateway = await startGateway({
-    http: { requestTimeoutMs: 2_000, bodyIdleTimeoutMs: 1_500 },
+    http: { requestTimeoutMs: 4_000, bodyIdleTimeoutMs: 3_000 },
     vector: {
-      database: { schema: SCHEMA, statementTimeoutMs: 3_000 },
-      indexes: [{ dimension: 3, token: TOKENS.vector, bodyLimit: 10_000, timeoutMs: 5_000 }],
+      database: { schema: SCHEMA, statementTimeoutMs: 10_000 },
+      indexes: [{ dimension: 3, token: TOKENS.vector, bodyLimit: 10_000, timeoutMs: 20_000 }],
     },
   });
   url = `${gateway.url}/vector`;
@@ -39,7 +37,7 @@ async function bulk(path: string, body: string | Iterable<string> | AsyncIterabl
     headers: { authorization, 'content-type': NDJSON },
     body: typeof body === 'string' ? body : Readable.toWeb(Readable.from(body, { objectMode: false })),
     duplex: 'half',
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(120_000),
   } as RequestInit);
   const json = (await response.json()) as { result?: unknown; error?: string; status?: number };
   return { status: response.status, ...json };
@@ -186,12 +184,12 @@ test('a body that pauses is not cut by the limit for whole requests, one that fa
     }
     yield line(99);
   }
-  expect(await bulk('/upsert/paced', paced([800, 800, 800]))).toEqual({
+  expect(await bulk('/upsert/paced', paced([1_500, 1_500, 1_500]))).toEqual({
     status: 200,
     result: 'Success',
   });
   expect(await countOf('paced')).toBe(4);
-  const silent = await bulk('/upsert/silent', paced([100, 4_000]));
+  const silent = await bulk('/upsert/silent', paced([100, 8_000]));
   expect(silent.status).toBe(408);
 });
 

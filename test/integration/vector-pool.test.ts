@@ -5,8 +5,7 @@ import { createLogger } from '../../src/lib/logger.js';
 import { classifyDatabaseError, type Database, openDatabase } from '../../src/lib/postgres.js';
 import { backend } from '../support/backend.js';
 import { backendAddress } from '../support/environment.js';
-
-jest.setTimeout(30_000);
+import { PROMPT_MS } from '../support/eventually.js';
 
 const log = createLogger('silent');
 
@@ -38,9 +37,9 @@ test('an address that takes connections and never answers: all who wait are told
   const limits = { poolSize: 2, connectTimeoutMs: 1_000, statementTimeoutMs: 20_000 };
   await withDatabase(`postgres://user:password@127.0.0.1:${port}/x`, limits, async (database) => {
     const startedAt = performance.now();
-    const kinds = await Promise.all(Array.from({ length: 20 }, () => kindOf(database.query('select 1'))));
+    const kinds = await Promise.all(Array.from({ length: 40 }, () => kindOf(database.query('select 1'))));
     expect(kinds).toEqual(kinds.map(() => 'unavailable'));
-    expect(performance.now() - startedAt).toBeLessThan(1_900);
+    expect(performance.now() - startedAt).toBeLessThan(PROMPT_MS);
   });
   for (const socket of sockets) socket.destroy();
   silent.close();
@@ -48,7 +47,7 @@ test('an address that takes connections and never answers: all who wait are told
 
 test('a server that stalls inside a transaction is waited for once, not again for the rollback', async () => {
   const postgres = backend('postgres');
-  const limits = { poolSize: 1, connectTimeoutMs: 1_000, statementTimeoutMs: 1_000 };
+  const limits = { poolSize: 1, connectTimeoutMs: 6_000, statementTimeoutMs: 6_000 };
   await withDatabase(backendAddress('PORTICO_DATABASE_URL'), limits, async (database) => {
     let stalledAt = 0;
     const kind = await kindOf(
@@ -62,7 +61,7 @@ test('a server that stalls inside a transaction is waited for once, not again fo
     const took = performance.now() - stalledAt;
     await postgres.resume();
     expect(kind).toBe('timeout');
-    expect(took).toBeLessThan(2_500);
+    expect(took).toBeLessThan(12_000);
     expect((await database.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
   });
 });

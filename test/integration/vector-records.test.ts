@@ -7,8 +7,6 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 const SCHEMA = 'test_vector_records';
 const READ_ONLY = 'test-vector-read-only-token-0123456789';
 
-jest.setTimeout(60_000);
-
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 let emptied: ReturnType<typeof vectorCaller>;

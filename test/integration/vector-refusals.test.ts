@@ -4,8 +4,6 @@ import { dropSchema, vectorCaller } from '../support/vector.js';
 
 const SCHEMA = 'test_vector_refusals';
 
-jest.setTimeout(30_000);
-
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 

@@ -5,8 +5,6 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 
 const SCHEMA = 'test_vector_resumable';
 
-jest.setTimeout(60_000);
-
 const document = {
   vector: {
     database: { schema: SCHEMA },

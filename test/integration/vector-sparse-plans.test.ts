@@ -13,8 +13,6 @@ const BATCH = 200;
 const RECORDS = 5 * BATCH;
 const INDICES = 10;
 
-jest.setTimeout(60_000);
-
 let gateway: RunningGateway;
 let shape: IndexShape;
 let namespaceId: number;

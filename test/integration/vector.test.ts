@@ -11,8 +11,6 @@ import { dropSchema, vectorCaller, withPostgres } from '../support/vector.js';
 const SCHEMA = 'test_vector';
 const READ_ONLY = 'test-vector-read-only-token-0123456789';
 
-jest.setTimeout(30_000);
-
 const INDEXES = [
   { name: 'cosine', dimension: 4, similarity: 'COSINE' },
   { name: 'euclidean', dimension: 4, similarity: 'EUCLIDEAN' },
@@ -293,9 +291,8 @@ test('a large namespace gets an HNSW index of its own; topK is filled even when 
   await load('/upsert/far', EXACT_RECORDS + 1);
   await load('/upsert/near', EXACT_RECORDS + 1);
   await load('/upsert/small', EXACT_RECORDS);
-  await eventually(
-    async () => expect((await hnswIndexes()).map(({ space }) => space)).toEqual(['far', 'near']),
-    20_000,
+  await eventually(async () =>
+    expect((await hnswIndexes()).map(({ space }) => space)).toEqual(['far', 'near']),
   );
   const asked = [
     ['/query/near', 10],
@@ -337,7 +334,7 @@ test('a large namespace gets an HNSW index of its own; topK is filled even when 
       ]),
     );
     expect(names.rowCount).toBe(1);
-  }, 10_000);
+  });
 });
 
 test('info tells counts of every namespace without a wait, and the size that Postgres tells', async () => {

@@ -20,7 +20,7 @@ export function backend(name: BackendName): BackendControl {
   const profile = process.env.PORTICO_TEST_PROFILE ?? 'test';
   const control = async (verb: string) => {
     await run(process.execPath, ['compose/backends.mjs', verb, '--profile', profile, name], {
-      timeout: 60_000,
+      timeout: 180_000,
     });
   };
   return {

@@ -18,11 +18,11 @@ export function brokerUnderTest(cluster: Record<string, unknown> = {}): BrokerUn
     kafka = await kafkaNamespace();
     gateway = await startGateway({ broker: { clusters: [cluster] } });
     call = brokerClient(gateway.url);
-  }, 30_000);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await kafka?.dispose();
-  }, 30_000);
+  });
   return {
     call: ((...request: Parameters<BrokerClient>) => (call as BrokerClient)(...request)) as BrokerClient,
     kafka: new Proxy({} as KafkaNamespace, {

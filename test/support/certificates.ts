@@ -19,7 +19,7 @@ async function certificate(cert: string, key: string, name: string, options: rea
   const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
   const files = ['-keyout', key, '-out', cert];
   await run('openssl', ['req', '-x509', ...made, ...files, '-subj', `/CN=${name}`, ...options], {
-    timeout: 20_000,
+    timeout: 120_000,
   });
 }
 

@@ -45,13 +45,13 @@ export class EventStreamClient {
   }
 
   /** The events once there are `count` of them. */
-  async received(count: number, timeoutMs?: number): Promise<string[]> {
-    await eventually(() => expect(this.events.length).toBeGreaterThanOrEqual(count), timeoutMs);
+  async received(count: number): Promise<string[]> {
+    await eventually(() => expect(this.events.length).toBeGreaterThanOrEqual(count));
     return this.events;
   }
 
-  async untilEnd(timeoutMs?: number): Promise<string> {
-    await eventually(() => expect(this.ended).toBe(true), timeoutMs);
+  async untilEnd(): Promise<string> {
+    await eventually(() => expect(this.ended).toBe(true));
     return this.text;
   }
 

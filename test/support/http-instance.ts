@@ -120,7 +120,7 @@ export async function startHttpCore(
     routes: bindRoutes(routes, seen),
     formatError: (error) => ({ error: error.message, status: error.status, code: error.code }),
     bodyLimit: 100_000,
-    timeoutMs: 1_000,
+    timeoutMs: 4_000,
     backends: [],
     ...instance,
   };
@@ -132,7 +132,7 @@ export async function startHttpCore(
     core,
     server,
     stop: async () => {
-      await server.drain(1_000);
+      await server.drain(30_000);
       core.release();
     },
   };

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { HANGS_MS } from './eventually.js';
 
 const run = promisify(execFile);
-const START_MS = 40_000;
 
 export interface SecureKafka {
   /** host:port of the listener with TLS and SASL. */
@@ -124,8 +124,8 @@ async function started(child: ChildProcess): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const ready = new Promise<void>((resolve, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`no Kafka within ${START_MS} ms:\n${lines.join('\n')}`)),
-      START_MS,
+      () => reject(new Error(`no Kafka within ${HANGS_MS} ms:\n${lines.join('\n')}`)),
+      HANGS_MS,
     );
     child.once('exit', (code) => reject(new Error(`Kafka ended with ${code}:\n${lines.join('\n')}`)));
     for (const stream of [child.stdout, child.stderr]) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import kafkajs from 'kafkajs';
 import { backendAddress } from './environment.js';
+import { eventually } from './eventually.js';
 import { TOKENS } from './tokens.js';
 
 /** Topics and groups of one test file, under a prefix of its own. */
@@ -35,18 +36,25 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
   const admin = kafka.admin();
   await admin.connect();
   const others: string[] = [];
+  // kafkajs' own wait for leaders throws while the broker does not know the topic yet
+  const create = async (topic: kafkajs.ITopicConfig) => {
+    await admin.createTopics({ topics: [topic], waitForLeaders: false });
+    await eventually(async () => {
+      const { topics } = await admin.fetchTopicMetadata({ topics: [topic.topic] });
+      const partitions = topics[0]?.partitions ?? [];
+      expect(partitions).toHaveLength(topic.numPartitions ?? 1);
+      for (const { leader } of partitions) expect(leader).toBeGreaterThanOrEqual(0);
+    });
+  };
   return {
     name: (short) => prefix + short,
     topic: async (short, numPartitions = 1, config = {}) => {
       const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
-      await admin.createTopics({
-        topics: [{ topic: prefix + short, numPartitions, configEntries }],
-        waitForLeaders: true,
-      });
+      await create({ topic: prefix + short, numPartitions, configEntries });
       return prefix + short;
     },
     exactTopic: async (topic) => {
-      await admin.createTopics({ topics: [{ topic }], waitForLeaders: true });
+      await create({ topic });
       others.push(topic);
     },
     deleteTopic: (topic) => admin.deleteTopics({ topics: [topic] }),

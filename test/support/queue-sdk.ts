@@ -22,7 +22,7 @@ export interface SdkSite {
   readonly sink: string;
   readonly deliveries: readonly Delivery[];
   /** The deliveries to `path` once there are `count` of them. */
-  at(path: string, count?: number, timeoutMs?: number): Promise<Delivery[]>;
+  at(path: string, count?: number): Promise<Delivery[]>;
   stop(): Promise<void>;
 }
 
@@ -75,18 +75,18 @@ export async function startSdkSite(
   const gateway = await spawnGateway({
     queue: { allowedDestinations: ['127.0.0.1'], prefix: name, schema: name, ...config },
   });
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 20_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
   return {
     client: new Client({ baseUrl: `${gateway.url}/queue`, token: TOKENS.queue }),
     gateway,
     sink,
     deliveries,
-    at: (path, count = 1, timeoutMs = 10_000) =>
+    at: (path, count = 1) =>
       eventually(() => {
         const found = deliveries.filter((delivery) => delivery.path === path);
         expect(found.length).toBeGreaterThanOrEqual(count);
         return found;
-      }, timeoutMs),
+      }),
     stop: async () => {
       const code = await gateway.stop();
       server.closeAllConnections();

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { HANGS_MS } from './eventually.js';
 
 /** A TCP connection on which a test writes HTTP by hand and reads what comes back. */
 export class RawClient {
@@ -30,20 +31,20 @@ export class RawClient {
     this.socket.write(text, 'latin1');
   }
 
-  /** Everything received once `pattern` matches it, or the connection is closed. @throws after `timeoutMs` */
-  async until(pattern: RegExp, timeoutMs = 5_000): Promise<string> {
-    const end = performance.now() + timeoutMs;
+  /** Everything received once `pattern` matches it, or the connection is closed. @throws when neither comes */
+  async until(pattern: RegExp): Promise<string> {
+    const end = performance.now() + HANGS_MS;
     while (!pattern.test(this.received) && !this.ended) {
       const left = end - performance.now();
-      if (left <= 0) throw new Error(`no ${pattern} within ${timeoutMs} ms in: ${this.received}`);
+      if (left <= 0) throw new Error(`no ${pattern} within ${HANGS_MS} ms in: ${this.received}`);
       await this.change(left);
     }
     return this.received;
   }
 
   /** Resolves when the server has closed the connection. */
-  async closed(timeoutMs = 5_000): Promise<string> {
-    const all = await this.until(/(?!)/, timeoutMs);
+  async closed(): Promise<string> {
+    const all = await this.until(/(?!)/);
     return all;
   }
 

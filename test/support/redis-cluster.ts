@@ -9,7 +9,7 @@ export interface ClusterOptions extends RedisOptions {
   readonly primaries?: number;
   /** Of each primary; default 0. */
   readonly replicas?: number;
-  /** Silence after which a node counts as down, in ms; default 1,000. */
+  /** Silence after which a node counts as down, in ms; default 4,000. */
   readonly nodeTimeoutMs?: number;
 }
 
@@ -24,7 +24,6 @@ export interface RedisCluster {
 }
 
 const SLOTS = 16_384;
-const READY_MS = 30_000;
 
 interface Node {
   readonly server: RedisServer;
@@ -32,7 +31,7 @@ interface Node {
 }
 
 async function startNode(options: ClusterOptions, first: RedisServer | undefined): Promise<Node> {
-  const { primaries: _, replicas: __, nodeTimeoutMs = 1_000, ...own } = options;
+  const { primaries: _, replicas: __, nodeTimeoutMs = 4_000, ...own } = options;
   const busPort = await freePort();
   const server = await startRedis({
     ...own,
@@ -59,7 +58,7 @@ async function agree(servers: readonly RedisServer[]): Promise<void> {
       if (known !== servers.length || !/cluster_state:ok/.test(info))
         throw new Error(`no cluster of ${servers.length} nodes: ${info}`);
     }
-  }, READY_MS);
+  });
 }
 
 async function joinSlots(nodes: readonly Node[], primaries: number): Promise<void> {

@@ -27,13 +27,12 @@ export interface SentinelGroup {
 }
 
 const NAME = 'portico';
-const READY_MS = 20_000;
 
 /** Sentinel's own pace would take 10 s to find a replica and 2 s to find another Sentinel. */
 const PACE = ['info-period', '300', 'publish-period', '200', 'ping-period', '100', 'ask-period', '200'];
 
 function sentinelLines(primary: RedisServer, options: SentinelOptions): string[] {
-  const { password, sentinelPassword, downAfterMs = 500 } = options;
+  const { password, sentinelPassword, downAfterMs = 2_000 } = options;
   return [
     `sentinel monitor ${NAME} 127.0.0.1 ${primary.port} 2`,
     `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
@@ -73,7 +72,7 @@ async function knowEachOther(sentinels: readonly RedisServer[], replicas: number
       if (!complete || seen.flags !== 'master') throw new Error(`a Sentinel sees ${JSON.stringify(seen)}`);
       await sentinel.command('SENTINEL', 'CKQUORUM', NAME);
     }
-  }, READY_MS);
+  });
 }
 
 /** Starts a primary, replicas and Sentinels; resolves when all know of each other, so that a failover would succeed. */

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type Certificates, makeCertificates } from './certificates.js';
+import { HANGS_MS } from './eventually.js';
 import { freePort } from './free-port.js';
 import {
   configurationOf,
@@ -15,9 +16,8 @@ import {
   writeConfiguration,
 } from './redis-configuration.js';
 
-/** How long a start and a polite stop may take, in ms. */
-const START_MS = 15_000;
-const STOP_MS = 5_000;
+/** How long a polite stop may take, in ms. */
+const STOP_MS = 20_000;
 const PORT_ATTEMPTS = 5;
 
 /** By what a server, and a Sentinel, says in its log that it listens. Another program on its port could answer a PING. */
@@ -108,7 +108,7 @@ export class RedisServer {
     await this.listens(async () => (await readFile(logFile)).subarray(size).toString());
   }
 
-  /** Sends a command past Portico, as `default`. @throws Redis' error, or after 3 s without an answer */
+  /** Sends a command past Portico, as `default`. @throws Redis' error, or after a minute and a half without an answer */
   command(name: string, ...args: (string | number)[]): Promise<unknown> {
     this.direct ??= this.connect();
     return this.direct.call(name, ...args);
@@ -155,7 +155,7 @@ export class RedisServer {
 
   private async listens(words: () => Promise<string>): Promise<void> {
     const { child } = this;
-    const end = performance.now() + START_MS;
+    const end = performance.now() + HANGS_MS;
     for (;;) {
       const ended = child === undefined || hasEnded(child);
       const log = await words();
@@ -177,7 +177,7 @@ export class RedisServer {
       enableReadyCheck: false,
       retryStrategy: () => 20,
       maxRetriesPerRequest: 10,
-      commandTimeout: 3_000,
+      commandTimeout: HANGS_MS,
     });
     // the command that fails says it
     client.on('error', () => undefined);

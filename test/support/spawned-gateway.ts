@@ -5,9 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { gatewayEnvironment, testDocument } from './environment.js';
-
-/** Longest wait for the line that says the gateway listens, in ms. */
-const START_MS = 20_000;
+import { HANGS_MS } from './eventually.js';
 
 export interface SpawnedGateway {
   readonly url: string;
@@ -79,8 +77,8 @@ async function listeningPort(
   let timer: NodeJS.Timeout | undefined;
   const listening = new Promise<number>((resolve, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`no gateway within ${START_MS} ms:\n${lines.join('\n')}`)),
-      START_MS,
+      () => reject(new Error(`no gateway within ${HANGS_MS} ms:\n${lines.join('\n')}`)),
+      HANGS_MS,
     );
     collect(child.stderr, (line) => lines.push(line));
     collect(child.stdout, (line) => {

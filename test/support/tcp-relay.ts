@@ -6,6 +6,8 @@ export interface TcpRelay {
   readonly port: number;
   /** From now on nothing of what the target says is passed on; connections stay open. */
   hold(): void;
+  /** The same on connections on which the client says `text` from now on. */
+  holdAnswersTo(text: string): void;
   release(): void;
   /** Breaks all connections and takes no new ones until `release`. */
   cut(): void;
@@ -15,11 +17,15 @@ export interface TcpRelay {
 export async function startRelay(target: number): Promise<TcpRelay> {
   const pairs = new Map<Socket, Socket>();
   let state: 'open' | 'held' | 'cut' = 'open';
+  let question: string | undefined;
   const server = createServer((client) => {
     client.on('error', () => undefined);
     if (state === 'cut') return client.destroy();
     const upstream = connect(target, '127.0.0.1').on('error', () => undefined);
     pairs.set(client, upstream);
+    client.on('data', (chunk: Buffer) => {
+      if (question !== undefined && chunk.includes(question)) upstream.pause();
+    });
     client.pipe(upstream);
     upstream.on('data', (chunk: Buffer) => client.write(chunk));
     if (state === 'held') upstream.pause();
@@ -41,8 +47,12 @@ export async function startRelay(target: number): Promise<TcpRelay> {
       state = 'held';
       each((_, upstream) => upstream.pause());
     },
+    holdAnswersTo: (text) => {
+      question = text;
+    },
     release: () => {
       state = 'open';
+      question = undefined;
       each((_, upstream) => upstream.resume());
     },
     cut: () => {

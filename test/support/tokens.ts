@@ -8,6 +8,7 @@ export const TOKENS = {
   queue: 'test-queue-token-0123456789abcdefg',
   currentSigningKey: 'sig_test_current_0123456789abcdefg',
   nextSigningKey: 'sig_test_next_0123456789abcdefghij',
+  metrics: 'test-metrics-token-0123456789abcdef',
 } as const;
 
 /** The same as environment variables of the gateway. */

@@ -2,7 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { ConfigError, configLeaves, loadConfig } from '../../src/config.js';
+import { checkReport } from '../../src/check-report.js';
+import { ConfigError, configLeaves, enabledServices, loadConfig } from '../../src/config.js';
+import { unservedText } from '../../src/config-services.js';
 import { keyText } from '../../src/lib/settings-tree.js';
 import { gatewayEnvironment } from '../support/environment.js';
 import { TOKEN_VARIABLES } from '../support/tokens.js';
@@ -162,11 +164,14 @@ describe('wrong configurations', () => {
     expect(problems.join('\n')).not.toContain('hunter2');
   });
 
-  it('miss a token or an address', () => {
-    expect(problemsOf({}, {}).join('\n')).toMatch(/kv\.databases\[0\]\.token: a token is missing/);
-    expect(problemsOf({}, TOKEN_VARIABLES as Record<string, string>).join('\n')).toMatch(
-      /kv: no address for redis/,
+  it('miss a token', () => {
+    expect(problemsOf({}, ADDRESSES)).toContain(
+      'configuration: kv.databases[0].token: a token is missing; set it here or by PORTICO_KV_TOKEN, or leave the service out (PORTICO_KV_ENABLED=false)',
     );
+    const second = { name: 'b', path: '/b', url: 'redis://other' };
+    expect(problemsOf({ kv: { databases: [{}, second] } })).toEqual([
+      expect.stringMatching(/kv\.databases\[1\]\.token: .*PORTICO_KV_DATABASES_1_TOKEN/),
+    ]);
     expect(() => loadConfig({ document: {}, environment: {} }, false)).not.toThrow();
   });
 
@@ -246,6 +251,198 @@ describe('wrong configurations', () => {
     );
     rmSync(folder, { recursive: true });
   });
+});
+
+describe('a service without the address of its backend', () => {
+  const served = (environment: Record<string, string>, document: Record<string, unknown> = {}) => {
+    const { config, unserved } = loadConfig({
+      document,
+      environment: { ...TOKEN_VARIABLES, ...environment },
+    });
+    return {
+      on: enabledServices(config).map(({ service }) => service.name),
+      off: unserved.map(unservedText),
+    };
+  };
+  const { PORTICO_REDIS_URL, PORTICO_DATABASE_URL, PORTICO_KAFKA_BROKERS, PORTICO_RABBITMQ_URL } = ADDRESSES;
+
+  it('is off, needs no token, and says what would turn it on', () => {
+    expect(
+      loadConfig({ environment: { PORTICO_REDIS_URL, PORTICO_KV_TOKEN: 'a-token' } }).config,
+    ).toBeDefined();
+    expect(served({ PORTICO_REDIS_URL })).toEqual({
+      on: ['kv'],
+      off: [
+        'vector is off: no address of its backend; vector.database.url (PORTICO_DATABASE_URL) would turn it on',
+        'broker is off: no address of its backend; broker.clusters[0].brokers (PORTICO_KAFKA_BROKERS) would turn it on',
+        'queue is off: no address of its backend; queue.rabbitmqUrl (PORTICO_RABBITMQ_URL) and queue.databaseUrl (PORTICO_DATABASE_URL) would turn it on',
+      ],
+    });
+    expect(served({ PORTICO_KAFKA_BROKERS }).on).toEqual(['broker']);
+    expect(served(ADDRESSES)).toEqual({ on: ['kv', 'vector', 'broker', 'queue'], off: [] });
+    expect(served({ PORTICO_REDIS_URL, PORTICO_QUEUE_ENABLED: 'false' }).off).toHaveLength(2);
+  });
+
+  it("is not asked for by an address that was given for another's sake", () => {
+    const { on, off } = served({ PORTICO_DATABASE_URL });
+    expect(on).toEqual(['vector']);
+    expect(off[2]).toBe(
+      'queue is off: no address of its backend; queue.rabbitmqUrl (PORTICO_RABBITMQ_URL) would turn it on',
+    );
+    const own = { PORTICO_QUEUE_DATABASE_URL: PORTICO_DATABASE_URL, PORTICO_RABBITMQ_URL };
+    expect(served(own).on).toEqual(['queue']);
+  });
+
+  it('is a mistake when one of its addresses is there, or when it is switched on', () => {
+    const { ...tokens } = TOKEN_VARIABLES;
+    expect(problemsOf({}, { ...tokens, PORTICO_RABBITMQ_URL })).toEqual([
+      'configuration: queue.databaseUrl: no address of postgres; set it here or by PORTICO_DATABASE_URL, or leave the service out (PORTICO_QUEUE_ENABLED=false)',
+    ]);
+    expect(problemsOf({ queue: { databaseUrl: PORTICO_DATABASE_URL } }, tokens)).toEqual([
+      expect.stringMatching(/queue\.rabbitmqUrl: no address of rabbitmq/),
+    ]);
+    const databases = [{ url: PORTICO_REDIS_URL }, { name: 'b', path: '/b', token: 'b' }];
+    expect(problemsOf({ kv: { databases } }, tokens)).toEqual([
+      expect.stringMatching(/kv\.databases\[1\]\.url: no address of redis; .*PORTICO_KV_DATABASES_1_URL/),
+    ]);
+    expect(problemsOf({ vector: { enabled: true } }, { ...tokens, PORTICO_REDIS_URL })).toEqual([
+      expect.stringMatching(/vector\.database\.url: no address of postgres/),
+    ]);
+  });
+
+  it('is a mistake when it is every one', () => {
+    expect(problemsOf({}, {})).toEqual([
+      expect.stringMatching(
+        /no service has the address of its backend; .*PORTICO_REDIS_URL.* for kv, .*for queue$/,
+      ),
+    ]);
+    const enabled = false;
+    expect(
+      problemsOf({ kv: { enabled }, vector: { enabled }, broker: { enabled }, queue: { enabled } }, {}),
+    ).toEqual([]);
+  });
+
+  it('is wanted by the start scripts, which bring the backend', () => {
+    const report = checkReport(loadConfig({ environment: { PORTICO_REDIS_URL } }, false));
+    expect(report).toMatchObject({
+      services: ['kv', 'vector', 'broker', 'queue'],
+      backends: { redis: 'given', postgres: 'needed', kafka: 'needed', rabbitmq: 'needed' },
+    });
+    expect(report.unserved.map(({ service }) => service)).toEqual(['vector', 'broker', 'queue']);
+  });
+});
+
+describe('a reference to a variable in the file', () => {
+  const reference = (name: string) => `\${${name}}`;
+  const document = {
+    http: { port: reference('GATEWAY_PORT'), stopTimeoutMs: 5 },
+    kv: {
+      databases: [
+        {
+          token: `prefix-${reference('MY_TOKEN')}`,
+          url: `redis://:a$${reference('b')}@${reference('REDIS_HOST')}`,
+        },
+      ],
+    },
+    broker: { clusters: [{ brokers: reference('BROKERS') }] },
+    queue: { enabled: reference('WITH_QUEUE') },
+  };
+  const variables = {
+    GATEWAY_PORT: '9001',
+    MY_TOKEN: 'of-the-environment',
+    REDIS_HOST: 'redis.example',
+    BROKERS: 'a:1,b:2',
+    WITH_QUEUE: 'false',
+  };
+
+  it('has the value of the environment, of the type of its key', () => {
+    const { PORTICO_KV_TOKEN: _, ...tokens } = TOKEN_VARIABLES;
+    const { config } = loadConfig({ document, environment: { ...tokens, ...variables } });
+    expect(config.http).toMatchObject({ port: 9001, stopTimeoutMs: 5 });
+    expect(config.services).toMatchObject({
+      kv: {
+        databases: [{ token: 'prefix-of-the-environment', url: `redis://:a${reference('b')}@redis.example` }],
+      },
+      broker: { clusters: [{ brokers: ['a:1', 'b:2'] }] },
+      queue: { enabled: false },
+    });
+  });
+
+  it('is a mistake that names the key where the variable is not set', () => {
+    const { MY_TOKEN: _, ...others } = variables;
+    expect(problemsOf(document, { ...others, BROKERS: '' })).toEqual([
+      expect.stringMatching(/^configuration: kv\.databases\[0\]\.token: the variable MY_TOKEN is not set/),
+      expect.stringMatching(
+        /^configuration: broker\.clusters\[0\]\.brokers: the variable BROKERS is not set/,
+      ),
+    ]);
+    expect(problemsOf({ kv: { databases: [{ token: reference('MY_TOKEN:-x') }] } })).toEqual([
+      expect.stringMatching(/kv\.databases\[0\]\.token: the variable MY_TOKEN:-x is not set/),
+    ]);
+  });
+});
+
+describe('a variable with _FILE behind its name', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'portico-config-'));
+  const fileWith = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it('names a file with the value', () => {
+    const { PORTICO_REDIS_URL = '', PORTICO_KV_TOKEN: _, ...others } = COMPLETE as Record<string, string>;
+    const { config, warnings } = loadConfig({
+      document: { kv: { databases: [{}, { name: 'b', path: '/b' }] } },
+      environment: {
+        ...others,
+        PORTICO_REDIS_URL_FILE: fileWith('url', `${PORTICO_REDIS_URL}\n`),
+        PORTICO_KV_TOKEN_FILE: fileWith('token', 'a-token-from-a-file'),
+        PORTICO_KV_DATABASES_1_URL: 'redis://b',
+        PORTICO_KV_DATABASES_1_TOKEN_FILE: fileWith('second', 'another-token-from-a-file\r\n'),
+      },
+    });
+    expect(warnings).toEqual([]);
+    expect(config.services.kv).toMatchObject({
+      databases: [
+        { url: PORTICO_REDIS_URL, token: 'a-token-from-a-file' },
+        { token: 'another-token-from-a-file' },
+      ],
+    });
+  });
+
+  it('is a mistake when the file cannot be read, or the variable is there as well', () => {
+    const { PORTICO_KV_TOKEN: _, ...others } = COMPLETE as Record<string, string>;
+    expect(problemsOf({}, { ...others, PORTICO_KV_TOKEN_FILE: '/nowhere/token' })).toEqual([
+      'PORTICO_KV_TOKEN_FILE: the file cannot be read (ENOENT)',
+    ]);
+    expect(problemsOf({}, { ...COMPLETE, PORTICO_KV_TOKEN_FILE: fileWith('twice', 'x') })).toEqual([
+      'PORTICO_KV_TOKEN_FILE: PORTICO_KV_TOKEN is set as well',
+    ]);
+    const blank = { ...others, PORTICO_KV_TOKEN_FILE: fileWith('blank', 'hunter2 has a blank') };
+    expect(problemsOf({}, blank)).toEqual([
+      expect.stringMatching(/^PORTICO_KV_TOKEN_FILE: kv\.databases\[0\]\.token: expected 1 to 512/),
+    ]);
+    const unknown = { ...COMPLETE, PORTICO_KV_TOKN_FILE: '/nowhere' };
+    expect(loadConfig({ environment: unknown }).warnings).toHaveLength(1);
+  });
+});
+
+it('refuses TLS files beside an address without TLS, which nobody would look at', () => {
+  const ca = process.execPath.replace(/node$/, 'none.pem');
+  const kv = (database: Record<string, unknown>) =>
+    problemsOf({ kv: { databases: [database] } }, { ...COMPLETE, PORTICO_REDIS_URL: '' });
+  const unread = expect.stringMatching(/kv\.databases\[0\]\.tls\.ca: the file cannot be read/);
+  expect(kv({ url: 'rediss://a', tls: { ca } })).toEqual([unread]);
+  const broker = (tls: Record<string, unknown>, sasl = {}) =>
+    problemsOf({ broker: { clusters: [{ tls, sasl }] } });
+  expect(broker({ enabled: true, ca })).toEqual([]);
+  expect(broker({ ca })).toEqual([
+    expect.stringMatching(/broker\.clusters\[0\]\.tls\.ca: .*expected enabled: true/),
+  ]);
+  expect(broker({}, { username: 'a', password: 'b' })).toEqual([
+    expect.stringMatching(/broker\.clusters\[0\]\.sasl: expected a mechanism/),
+  ]);
 });
 
 it('takes origins as a list, or as one variable with commas', () => {

@@ -39,7 +39,7 @@ export class BrokerSender {
   private sending = false;
 
   /**
-   * @param reroute gets what this broker does not lead any more
+   * @param reroute gets what is to be written to a partition that this broker does not lead, in its order
    * @param timeoutMs how long the broker may wait for its replicas
    */
   constructor(
@@ -48,7 +48,7 @@ export class BrokerSender {
     private readonly timeoutMs: number,
     private readonly compression: Compression,
     private readonly tallies: Tallies,
-    private readonly reroute: (records: Outgoing[]) => Promise<void>,
+    private readonly reroute: (records: Outgoing[]) => void,
   ) {}
 
   add(record: Outgoing): void {
@@ -84,23 +84,21 @@ export class BrokerSender {
     for (const batch of batches) {
       const { topic, partition } = batch;
       const reply = produced.find((one) => one.topic === topic && one.partition === partition);
-      await this.settle(batch, reply);
+      this.settle(batch, reply);
     }
   }
 
-  private async settle(
-    { topic, partition, records }: Batch,
-    reply: ProducedPartition | undefined,
-  ): Promise<void> {
+  private settle({ topic, partition, records }: Batch, reply: ProducedPartition | undefined): void {
     if (reply?.errorCode === OK) {
       const appendTime = reply.appendTime < 0 ? undefined : reply.appendTime;
       for (const [i, record] of records.entries()) record.succeed(reply.baseOffset + i, appendTime);
       return;
     }
     const type = reply === undefined ? 'UNKNOWN_TOPIC_OR_PARTITION' : errorType(reply.errorCode);
-    if (STALE.has(type) && records.every((record) => record.misses === 0)) {
+    if (STALE.has(type) && records.every((record) => performance.now() < record.giveUpAt)) {
+      // what waits behind them must not overtake them
       for (const record of records) record.misses++;
-      await this.reroute(records);
+      this.reroute([...records, ...this.queue.takeAll({ topic, partition })]);
     } else if (RECORD_AT_FAULT.has(type) && records.length > 1) {
       // halves, so that only the records at fault are refused, whoever sent the others
       const middle = records.length >> 1;
@@ -112,7 +110,7 @@ export class BrokerSender {
   }
 }
 
-function failAll(records: readonly Outgoing[], error: Error): void {
+export function failAll(records: readonly Outgoing[], error: Error): void {
   for (const record of records) record.fail(error);
 }
 

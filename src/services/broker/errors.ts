@@ -64,7 +64,7 @@ export const STALE_LEADER: ReadonlySet<string> = new Set([
 
 /** Kafka's own refusal of one partition's part of a request. @param about what was refused, such as `topic orders, partition 3` */
 export function kafkaRefusal(type: string, about: string): HttpError {
-  const [code, text] = MEANING[type] ?? ['backend_error', `Kafka refused with ${type}.`];
+  const [code, text] = MEANING[type] ?? ['backend_error', 'Kafka refused the request.'];
   return new HttpError(code, `${text} (${about})`, { cause: Object.assign(new Error(type), { type }) });
 }
 

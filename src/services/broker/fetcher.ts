@@ -6,7 +6,7 @@ import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadResult } from './log-reader.js';
 import { MessagesJson, NO_MESSAGES } from './messages-json.js';
 import { existingPartitions, partitionKey } from './partitions.js';
-import { pause } from './waits.js';
+import { LEADER_PAUSE_MS, pause } from './waits.js';
 
 export interface PartitionError extends Position {
   readonly error: HttpError;
@@ -21,7 +21,7 @@ export interface Fetched {
 
 /** Least pause between two looks at the same partitions, in ms: a gap in a compacted log must not become a busy loop. */
 const LEAST_PAUSE_MS = 20;
-/** Looks at a partition whose leader is not where it was said to be, before that is an error. */
+/** Looks, at least, at a partition whose leader is not where it was said to be, before that is an error. */
 const LEADER_TRIES = 3;
 /** A request to Kafka names a partition once, so each further offset of one is a request more. */
 const OFFSETS_PER_PARTITION = 100;
@@ -63,14 +63,16 @@ export class Fetcher {
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
       if (json.count > 0) return { messages: json.finish(), errors: failures };
-      if (failures.length > 0 && (!stale || ++leaderMisses >= LEADER_TRIES)) {
+      if (stale) leaderMisses += 1;
+      if (failures.length > 0 && (!stale || (deadline.aborted && leaderMisses >= LEADER_TRIES))) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
         throw (first as PartitionError).error;
       }
-      if (deadline.aborted) return { messages: NO_MESSAGES, errors: [] };
+      if (deadline.aborted && !stale) return { messages: NO_MESSAGES, errors: [] };
       if (stale) await this.reader.refresh(wanted);
       wanted = wanted.map((position) => movedTo(position, results.get(position)));
-      await Promise.all([this.reader.wait(wanted, deadline), pause(LEAST_PAUSE_MS)]);
+      const pauseMs = stale ? LEADER_PAUSE_MS : LEAST_PAUSE_MS;
+      await Promise.all([this.reader.wait(wanted, deadline), pause(pauseMs)]);
     }
   }
 

@@ -23,7 +23,12 @@ export const broker: Service<BrokerConfig> = {
       })),
     ),
   ],
-  backends: ({ clusters }) => [{ name: 'kafka', given: clusters.every(({ brokers }) => brokers.length > 0) }],
+  addresses: ({ clusters }) =>
+    clusters.map(({ brokers }, i) => ({
+      backend: 'kafka',
+      key: `broker.clusters[${i}].brokers`,
+      given: brokers.length > 0,
+    })),
   mounts: ({ clusters }) => clusters.map(mountOf),
   open: ({ clusters, peers }, runtime) => {
     const network = new PeerNetwork(peers, runtime);

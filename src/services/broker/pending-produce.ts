@@ -20,6 +20,7 @@ export class PendingProduce {
   constructor(
     count: number,
     readonly asker: Asker,
+    readonly giveUpAt: number,
   ) {
     this.left = count;
     this.written = new Array<Metadata | undefined>(count);
@@ -66,6 +67,10 @@ export class PendingRecord implements Outgoing {
     readonly record: RecordToWrite,
     readonly bytes: number,
   ) {}
+
+  get giveUpAt(): number {
+    return this.request.giveUpAt;
+  }
 
   isAbandoned(): boolean {
     if (!this.request.asker.isOver) return false;

@@ -1,9 +1,8 @@
+import { partitionKey, type TopicPartition } from './partitions.js';
 import type { RecordToWrite } from './record-encoder.js';
 
 /** One record on its way to one partition. */
-export interface Outgoing {
-  readonly topic: string;
-  readonly partition: number;
+export interface Outgoing extends TopicPartition {
   readonly bytes: number;
   readonly record: RecordToWrite;
   /** Nobody waits for it any more: it is not sent when it has not been yet. */
@@ -11,6 +10,8 @@ export interface Outgoing {
   /** @param appendTime ms, where the topic keeps the broker's time, else `undefined` */
   succeed(offset: number, appendTime: number | undefined): void;
   fail(error: Error): void;
+  /** `performance.now()` after which it is not sent again to another leader. */
+  readonly giveUpAt: number;
   /** How often it was sent to a broker that was not the leader. */
   misses: number;
 }
@@ -81,8 +82,17 @@ export class ProduceQueue {
     return taken;
   }
 
-  private waiting({ topic, partition }: Outgoing): Batch[] {
-    const key = `${partition} ${topic}`;
+  /** All that waits for one partition, in its order. */
+  takeAll(from: TopicPartition): Outgoing[] {
+    const key = partitionKey(from);
+    const records = (this.partitions.get(key) ?? []).flatMap((batch) => batch.records);
+    this.partitions.delete(key);
+    this.size -= records.length;
+    return records;
+  }
+
+  private waiting(record: Outgoing): Batch[] {
+    const key = partitionKey(record);
     let waiting = this.partitions.get(key);
     if (waiting === undefined) {
       waiting = [];

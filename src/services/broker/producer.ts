@@ -1,22 +1,25 @@
 import type { HttpError } from '../../http/errors.js';
-import { BrokerSender, RECORD_OVERHEAD } from './broker-sender.js';
+import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { createPartitioner } from './client.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal } from './errors.js';
-import { unknownPartition } from './partitions.js';
+import { partitionKey, unknownPartition } from './partitions.js';
 import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
 import type { Compression, RecordToWrite } from './record-encoder.js';
 import type { Metadata, RecordInput } from './schemas.js';
 import type { Tallies } from './tallies.js';
 import type { Topic } from './topics.js';
+import { LEADER_PAUSE_MS, pause } from './waits.js';
 
 /** Writes records, acknowledged by all replicas in sync; what concurrent requests write goes out together. */
 export class Producer {
   private readonly senders = new Map<number, BrokerSender>();
   private readonly choosePartition = createPartitioner();
+  /** Records of partitions whose leader is looked for; what comes for them meanwhile waits behind. */
+  private readonly leaderless = new Map<string, Outgoing[]>();
 
-  /** @param timeoutMs how long a broker may wait for its replicas */
+  /** @param timeoutMs how long a broker may wait for its replicas, and leaders are looked for */
   constructor(
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
@@ -33,7 +36,7 @@ export class Producer {
   async produce(inputs: readonly RecordInput[], asker: Asker): Promise<Metadata[]> {
     const topics = await this.topicsFor(inputs);
     const now = this.now();
-    const pending = new PendingProduce(inputs.length, asker);
+    const pending = new PendingProduce(inputs.length, asker, performance.now() + this.timeoutMs);
     for (const [index, input] of inputs.entries()) {
       const { topic: name, key, value, headers } = input;
       const topic = topics.get(name) as Topic;
@@ -44,8 +47,9 @@ export class Producer {
         timestamp: input.timestamp ?? now,
         headers: headers ?? NO_HEADERS,
       };
-      this.senderFor(leaderOf(topic, partition)).add(
+      this.send(
         new PendingRecord(pending, index, name, partition, record, sizeOf(record)),
+        leaderOf(topic, partition),
       );
     }
     return pending.done;
@@ -61,6 +65,12 @@ export class Producer {
     return topics;
   }
 
+  private send(record: Outgoing, leader: number): void {
+    const waiting = this.leaderless.get(partitionKey(record));
+    if (waiting === undefined) this.senderFor(leader).add(record);
+    else waiting.push(record);
+  }
+
   private senderFor(node: number): BrokerSender {
     let sender = this.senders.get(node);
     if (sender === undefined) {
@@ -70,23 +80,29 @@ export class Producer {
         this.timeoutMs,
         this.compression,
         this.tallies,
-        (records) => this.reroute(records),
+        (records) => void this.reroute(records),
       );
       this.senders.set(node, sender);
     }
     return sender;
   }
 
-  private async reroute(records: readonly Outgoing[]): Promise<void> {
-    const names = [...new Set(records.map(({ topic }) => topic))];
-    const topics = await this.cluster.refresh(names).catch((error: unknown) => error as Error);
-    for (const record of records) {
-      const topic = topics instanceof Error ? undefined : topics.get(record.topic);
-      const leader = topic?.partitions[record.partition]?.leader ?? -1;
-      if (leader >= 0) this.senderFor(leader).add(record);
-      else if (topics instanceof Error) record.fail(topics);
-      else record.fail(refusal(record, topic));
-    }
+  /** Asks again who leads the partition of `records`; not at once when that was of no use before. */
+  private async reroute(records: Outgoing[]): Promise<void> {
+    const [first] = records;
+    if (first === undefined) return;
+    const key = partitionKey(first);
+    const waiting = this.leaderless.get(key);
+    if (waiting !== undefined) return void waiting.push(...records);
+    this.leaderless.set(key, records);
+    if (first.misses > 1) await pause(LEADER_PAUSE_MS);
+    const topics = await this.cluster.refresh([first.topic]).catch((error: unknown) => error as Error);
+    this.leaderless.delete(key);
+    if (topics instanceof Error) return failAll(records, topics);
+    const topic = topics.get(first.topic);
+    const leader = topic?.partitions[first.partition]?.leader ?? -1;
+    if (leader < 0) return failAll(records, refusal(first, topic));
+    for (const record of records) this.senderFor(leader).add(record);
   }
 }
 

@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { basePath, instanceName, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
+import {
+  basePath,
+  instanceName,
+  milliseconds,
+  missingReason,
+  secret,
+  serviceSwitch,
+  tcpPort,
+} from '../../lib/settings.js';
 import { COMPRESSIONS, compressor } from './record-encoder.js';
 
 const hostAndPort = () =>
@@ -44,12 +52,23 @@ const user = z.strictObject({
 const file = (what: string) =>
   z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
 
-const tls = z.strictObject({
-  enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
-  ca: file("certificates of the authorities that are trusted beside Node's own list"),
-  cert: file("the gateway's own certificate, where the brokers ask for one"),
-  key: file('its key'),
-});
+const tls = z
+  .strictObject({
+    enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
+    ca: file("certificates of the authorities that are trusted beside Node's own list"),
+    cert: file("the gateway's own certificate, where the brokers ask for one"),
+    key: file('its key'),
+  })
+  .superRefine(({ enabled, ...files }, context) => {
+    for (const [name, path] of Object.entries(files)) {
+      if (!enabled && path !== null)
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: 'the brokers are spoken to without TLS: expected enabled: true beside it',
+        });
+    }
+  });
 
 const sasl = z
   .strictObject({
@@ -65,6 +84,12 @@ const sasl = z
     ({ mechanism, username, password }) => mechanism === null || (username !== null && password !== null),
     {
       error: 'a mechanism needs username and password',
+    },
+  )
+  .refine(
+    ({ mechanism, username, password }) => mechanism !== null || (username === null && password === null),
+    {
+      error: 'expected a mechanism beside username and password, which nobody would be told',
     },
   );
 
@@ -149,8 +174,8 @@ const peers = z
   });
 
 export const brokerConfig = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the broker service is served.'),
-  missing: missingReason('PORTICO_BROKER_MISSING').describe('Why there is no Kafka; set by npm start.'),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_BROKER_MISSING'),
   peers: peers.prefault({}).describe('Several gateways in front of the same Kafka.'),
   clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
 });

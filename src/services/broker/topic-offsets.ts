@@ -3,7 +3,7 @@ import type { Cluster } from './cluster.js';
 import { kafkaCodeRefusal, kafkaRefusal, STALE_LEADER, translateError } from './errors.js';
 import { errorType } from './kafkajs-internals.js';
 import { leaderOf, partitionKey, type TopicPartition } from './partitions.js';
-import { pause } from './waits.js';
+import { LEADER_PAUSE_MS, pause } from './waits.js';
 
 /** Milliseconds since 1970, or one end of the log. */
 export type PointInLog = number | 'earliest' | 'latest';
@@ -24,9 +24,8 @@ const ENDS = { latest: -1, earliest: -2 } as const;
 /** The end as a reader of committed records sees it. */
 const COMMITTED_ONLY = 1;
 const ASK_MS = 3_000;
-/** Tries at a partition whose leader is not where it was said to be, and the pause between them in ms. */
-const LEADER_TRIES = 4;
-const LEADER_PAUSE_MS = 150;
+/** Tries at a partition whose leader is not where it was said to be: 4 s in all. */
+const LEADER_TRIES = 40;
 
 /**
  * Offsets of a point in each log, by partition: the first record that is not older, the end where there is none.

@@ -29,7 +29,9 @@ export class WireWriter {
     if (value === null) return this.int16(-1);
     const length = Buffer.byteLength(value);
     this.int16(length);
-    this.at += this.room(length).write(value, this.at, 'utf8');
+    // first the room, which may begin a new buffer and set `at` back
+    const head = this.room(length);
+    this.at += head.write(value, this.at, 'utf8');
     return this;
   }
 

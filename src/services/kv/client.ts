@@ -162,6 +162,7 @@ export class KvClient {
       replyLimit,
       observer,
       log: user === undefined ? nodeLog : nodeLog.child({}, { level: 'error' }),
+      isNode: this.options.cluster !== undefined,
       ...ofUser,
       ...more,
     });

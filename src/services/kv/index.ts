@@ -28,7 +28,8 @@ export const kv: Service<KvSettings> = {
   formatError,
   error: z.object({ error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.') }),
   secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
-  backends: ({ databases }) => [{ name: 'redis', given: databases.every(({ url }) => url !== null) }],
+  addresses: ({ databases }) =>
+    databases.map(({ url }, i) => ({ backend: 'redis', key: `kv.databases[${i}].url`, given: url !== null })),
   mounts: ({ databases }) => databases.map(mountOf),
   open: ({ databases }, runtime) => {
     const nextSyncToken = syncTokens(randomBytes(8).toString('hex'));

@@ -6,13 +6,14 @@ import {
   milliseconds,
   missingReason,
   secret,
+  serviceSwitch,
   tcpPort,
 } from '../../lib/settings.js';
 import { clusterSettings } from './cluster-settings.js';
 import { replicaSettings } from './replica-settings.js';
 import { sentinelSettings } from './sentinel-settings.js';
 import { namesDatabase, serverProblems } from './server-checks.js';
-import { tlsSettings } from './tls-settings.js';
+import { tlsSettings, unusedTlsFiles } from './tls-settings.js';
 
 const bytes = (byDefault: number) =>
   z
@@ -109,14 +110,20 @@ const databaseFields = z.strictObject({
 const database = databaseFields.superRefine((settings, context) => {
   for (const { key, problem } of serverProblems(settings))
     context.addIssue({ code: 'custom', path: [key], message: problem });
+  const { tls, url, replicas, sentinelTls } = settings;
+  if (sentinelTls) return;
+  for (const name of unusedTlsFiles(tls, url === null ? [] : [url, ...replicas]))
+    context.addIssue({
+      code: 'custom',
+      path: ['tls', name],
+      message: 'the address has no TLS: expected rediss:// in url, or no file here',
+    });
 });
 
 /** The section `kv` of the configuration. */
 export const kvSettings = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the key-value service is served.'),
-  missing: missingReason('PORTICO_KV_MISSING').describe(
-    'Why npm start could not bring Redis; the service then answers 503 with it.',
-  ),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_KV_MISSING'),
   databases: z
     .array(database)
     .min(1)

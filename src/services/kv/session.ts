@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
+import { withoutRedirection } from './cluster/redirection.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
 import { greetingOf, loadingOf, refusalOf, transactionRefusalOf } from './greeting.js';
@@ -23,6 +24,8 @@ export interface SessionOptions {
   readonly probesTransactions?: boolean;
   /** Ends all attempts once Redis refuses the login: of users, who come and go. */
   readonly givesUp?: boolean;
+  /** It is one of several that make up a cluster: who runs commands follows its redirections. */
+  readonly isNode?: boolean;
   /** Gets the replies of the greeting, before anybody else's command is sent. */
   readonly onOpen?: (replies: readonly RespValue[]) => void;
   readonly onClose?: () => void;
@@ -122,9 +125,12 @@ export class Session {
   }
 
   private takeOver(socket: Socket): void {
-    const { stallMs, observer, takePush, endpoint } = this.options;
-    const revise = (error: RespError) => (LOST_ROLE.test(error.text) ? this.retire(wire) : error);
-    const reviseError = endpoint.sentinels?.role === 'master' ? revise : undefined;
+    const { stallMs, observer, takePush, endpoint, isNode = false } = this.options;
+    const isFoundBySentinel = endpoint.sentinels?.role === 'master';
+    const reviseError = (error: RespError): RespError => {
+      if (isFoundBySentinel && LOST_ROLE.test(error.text)) return this.retire(wire);
+      return isNode ? error : withoutRedirection(error);
+    };
     const wire = new Wire(socket, stallMs, { observer, takePush, reviseError });
     socket.once('close', () => {
       if (this.wire !== wire) return;

@@ -6,7 +6,7 @@ import { z } from 'zod';
 const file = (what: string) =>
   z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
 
-interface TlsFiles {
+export interface TlsFiles {
   readonly ca: string | null;
   readonly cert: string | null;
   readonly key: string | null;
@@ -33,6 +33,12 @@ export function tlsOptions({ ca, cert, key }: TlsFiles): ConnectionOptions {
     ...(cert === null ? {} : { cert: readFileSync(cert) }),
     ...(key === null ? {} : { key: readFileSync(key) }),
   };
+}
+
+/** The files that are given, although TLS is spoken to none of `urls`. */
+export function unusedTlsFiles(files: TlsFiles, urls: readonly string[]): TlsFile[] {
+  if (urls.length === 0 || urls.some((url) => url.startsWith('rediss:'))) return [];
+  return (['ca', 'cert', 'key'] as const).filter((name) => files[name] !== null);
 }
 
 function problemsOf(files: TlsFiles): { readonly key: TlsFile; readonly problem: string }[] {

@@ -4,11 +4,11 @@ import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
 import { resendDeadLetters, resendInTime } from './dead-letter-resend.js';
 import type { DeadLetter, DeadLetterCursor } from './dead-letter-store.js';
 import { type Conditions, type FilterOptions, filterKeys, readFilters } from './filters.js';
-import { idsOf, refuseEmptyId } from './message-routes.js';
 import { bodyView, messageView, present } from './message-view.js';
-import { Query } from './query.js';
+import type { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
 import { deadLetterReply, deadLettersReply, deletedReply, resentReply } from './reply-schemas.js';
+import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();
 
@@ -22,9 +22,11 @@ const FILTERS: FilterOptions = {
   ],
   others: { responseStatus: 'd.response_status::text = any($::text[])' },
 };
-const KEYS = ['dlqIds', ...filterKeys(FILTERS), 'count', 'cursor', 'order'];
+const KEYS = [...filterKeys(FILTERS), 'count', 'cursor', 'order'];
 
-const querySchema = z.object(Object.fromEntries(KEYS.map((key) => [key, z.string().optional()])));
+const querySchema = z.object(
+  Object.fromEntries(['dlqIds', ...KEYS].map((key) => [key, z.string().optional()])),
+);
 
 function letterView(letter: DeadLetter): Record<string, unknown> {
   return present({
@@ -37,12 +39,14 @@ function letterView(letter: DeadLetter): Record<string, unknown> {
   });
 }
 
-/** The letters that a bulk request is about: by ids, or by filters from parameter `before` + 1 on. */
-function chosen(request: RawRequest, query: Query, before: number): Conditions {
-  query.allowOnly(KEYS);
-  const ids = idsOf('dlqIds', query, request.body);
-  if (ids === undefined) return readFilters(query, FILTERS, before);
-  return { sql: `d.id = any($${before + 1}::text[])`, values: [ids] };
+/** What a request is about: `conditions` with parameters from `before` + 1 on; `ids` when it names letters by id. */
+function chosen(request: RawRequest, before: number) {
+  const { ids, query } = readSelection(request, 'dlqIds', KEYS);
+  const conditions: Conditions =
+    ids === undefined
+      ? readFilters(query, FILTERS, before)
+      : { sql: `d.id = any($${before + 1}::text[])`, values: [ids] };
+  return { conditions, ids, query };
 }
 
 function readCursor(query: Query): DeadLetterCursor | undefined {
@@ -65,12 +69,11 @@ const listDeadLetters: RawRoute<QueueDeps> = {
   reply: deadLettersReply,
   errors: [400, 401, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const query = new Query(request.target);
-    refuseEmptyId(request, query);
+    const { conditions, query } = chosen(request, 3);
     const order = query.first('order') ?? 'earliestFirst';
     if (order !== 'earliestFirst' && order !== 'latestFirst')
       throw new HttpError('invalid_request', 'order: expected earliestFirst or latestFirst');
-    const { letters, hasMore } = await deadLetters.list(chosen(request, query, 3), {
+    const { letters, hasMore } = await deadLetters.list(conditions, {
       count: query.count('count', MAX_COUNT, MAX_COUNT),
       latestFirst: order === 'latestFirst',
       after: readCursor(query),
@@ -123,14 +126,11 @@ const deleteDeadLetters: RawRoute<QueueDeps> = {
   reply: deletedReply,
   errors: [400, 401, 403, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const query = new Query(request.target);
-    refuseEmptyId(request, query);
-    const conditions = chosen(request, query, 1);
+    const { conditions, ids, query } = chosen(request, 1);
     const count = query.count('count', MAX_COUNT, MAX_COUNT);
-    const byId = idsOf('dlqIds', query, request.body);
-    const deleted = await deadLetters.delete(conditions, byId?.length ?? count);
+    const deleted = await deadLetters.delete(conditions, ids?.length ?? count);
     // what is gone needs no place to go on from
-    const cursor = byId === undefined && deleted === count ? { cursor: '0.0-0' } : {};
+    const cursor = ids === undefined && deleted === count ? { cursor: '0.0-0' } : {};
     return { status: 200, body: JSON.stringify({ deleted, ...cursor }) };
   },
 };
@@ -146,14 +146,11 @@ const resend: RawRoute<QueueDeps> = {
   reply: resentReply,
   errors: [400, 401, 403, 429, 503],
   handle: async (request, _context, deps) => {
-    const query = new Query(request.target);
-    refuseEmptyId(request, query);
+    const { conditions, ids, query } = chosen(request, 1);
     const count = query.count('count', MAX_COUNT, MAX_COUNT);
-    const byId = idsOf('dlqIds', query, request.body);
-    const most = byId?.length ?? count;
-    const { ids, isWhole } = await resendInTime(chosen(request, query, 1), most, request.headers, deps);
-    const responses = ids.map((messageId) => ({ messageId }));
-    const hasMore = !isWhole || (byId === undefined && ids.length === count);
+    const sent = await resendInTime(conditions, ids?.length ?? count, request.headers, deps);
+    const responses = sent.ids.map((messageId) => ({ messageId }));
+    const hasMore = !sent.isWhole || (ids === undefined && sent.ids.length === count);
     return { status: 201, body: JSON.stringify({ cursor: hasMore ? '0.0-0' : '', responses }) };
   },
 };

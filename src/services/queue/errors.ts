@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
-import { classifyDatabaseError } from '../../lib/postgres.js';
+import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
 
 export const errorSchema = z.object({
   error: z.string().describe('What is wrong, in one sentence; the SDKs show it as it is.'),
@@ -31,7 +31,7 @@ export function unavailable(error: unknown): HttpError {
     return new HttpError('invalid_request', 'A NUL character cannot stand in an id, a name or a filter.', {
       cause: error,
     });
-  if (kind === 'unavailable' || kind === 'timeout')
+  if (kind === 'unavailable' || kind === 'timeout' || isPassing(sqlState ?? ''))
     return new HttpError('backend_unavailable', 'The database of the queue is not available.', {
       cause: error,
     });

@@ -78,7 +78,7 @@ export class FlowControls {
 
   /** Claims a token's message if its key has room; otherwise the message is held. */
   claim(token: Token, key: string): Promise<FlowClaim> {
-    return this.database.transaction(async (connection) => {
+    return this.database.patient.transaction(async (connection) => {
       const room = await this.roomOf(connection, key);
       if (room.places < 1) {
         await connection.query(this.sql.hold, [token.id, token.attempt], 'queue_flow_hold');
@@ -93,7 +93,7 @@ export class FlowControls {
 
   /** Lets as many held messages go as the key has room for. */
   release(key: string): Promise<Released> {
-    return this.database.transaction(async (connection) => {
+    return this.database.patient.transaction(async (connection) => {
       const { places, inMs, periodMs } = await this.roomOf(connection, key);
       if (places < 1) return { tokens: [], roomInMs: inMs };
       const values = [key, Math.min(places, MOST_RELEASED), this.graceMs];

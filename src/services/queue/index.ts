@@ -18,9 +18,9 @@ export const queue: Service<QueueConfig> = {
     { key: 'queue.currentSigningKey', value: currentSigningKey },
     { key: 'queue.nextSigningKey', value: nextSigningKey },
   ],
-  backends: ({ rabbitmqUrl, databaseUrl }) => [
-    { name: 'rabbitmq', given: rabbitmqUrl !== null },
-    { name: 'postgres', given: databaseUrl !== null },
+  addresses: ({ rabbitmqUrl, databaseUrl }) => [
+    { backend: 'rabbitmq', key: 'queue.rabbitmqUrl', given: rabbitmqUrl !== null },
+    { backend: 'postgres', key: 'queue.databaseUrl', given: databaseUrl !== null },
   ],
   mounts: (config) => [mountOf(config)],
   open: (config, runtime) => [{ ...mountOf(config), ...openQueue(config, runtime) }],

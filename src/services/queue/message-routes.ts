@@ -1,18 +1,16 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
-import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
+import { jsonRoute, type RawRoute } from '../../http/route.js';
 import { type Conditions, type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView } from './message-view.js';
-import { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
 import { cancelReply, messageReply } from './reply-schemas.js';
+import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();
 
 const MAX_CANCELLED = 500;
 const CANCELLED = 100;
-/** Ids in one request. */
-const MAX_IDS = 10_000;
 
 const FILTERS: FilterOptions = {
   time: 'm.created_at',
@@ -53,33 +51,6 @@ const cancelMessage = route({
   },
 });
 
-/** The ids of a bulk operation: from the query, or from a JSON body as older clients send it. `undefined`: not by id. */
-export function idsOf(key: string, query: Query, body: Buffer): string[] | undefined {
-  const fromQuery = query.list(key);
-  if (fromQuery !== undefined) return bounded(key, fromQuery);
-  if (body.length === 0) return undefined;
-  const text = body.toString('utf8').trim();
-  if (text === '') return undefined;
-  try {
-    const value = (JSON.parse(text) as Record<string, unknown> | null)?.[key];
-    if (value === undefined) return undefined;
-    return bounded(key, z.array(z.string()).parse(value));
-  } catch (cause) {
-    throw new HttpError('invalid_request', `The body is no JSON object with a list ${key}.`, { cause });
-  }
-}
-
-function bounded(key: string, ids: string[]): string[] {
-  if (ids.length > MAX_IDS) throw new HttpError('invalid_request', `${key}: more than ${MAX_IDS} ids`);
-  return ids;
-}
-
-/** An empty id that was joined into a path must not be taken for "all". */
-export function refuseEmptyId({ target, body }: RawRequest, query: Query): void {
-  if (/^[^?]*\/(\?|$)/.test(target) && query.isEmpty && body.length === 0)
-    throw new HttpError('invalid_request', 'The id is empty.');
-}
-
 async function cancel(conditions: Conditions, limit: number, { index, turns }: QueueDeps): Promise<number> {
   const { count, queues, flowKeys } = await index.cancel(conditions, limit);
   for (const name of queues) await turns.releaseQueue(name);
@@ -104,10 +75,7 @@ const cancelMessages: RawRoute<QueueDeps> = {
   reply: cancelReply,
   errors: [400, 401, 403, 503],
   handle: async (request, _context, deps) => {
-    const query = new Query(request.target);
-    refuseEmptyId(request, query);
-    query.allowOnly(['messageIds', ...filterKeys(FILTERS), 'count']);
-    const ids = idsOf('messageIds', query, request.body);
+    const { ids, query } = readSelection(request, 'messageIds', [...filterKeys(FILTERS), 'count']);
     const cancelled =
       ids === undefined
         ? await cancel(readFilters(query, FILTERS, 1), query.count('count', CANCELLED, MAX_CANCELLED), deps)

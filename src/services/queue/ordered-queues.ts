@@ -68,7 +68,7 @@ export class OrderedQueues {
   }
 
   release(name: string): Promise<DueToken[]> {
-    return this.database.transaction((connection) => this.releaseWith(connection, name));
+    return this.database.patient.transaction((connection) => this.releaseWith(connection, name));
   }
 
   /** Names of queues in which messages are held. */

@@ -1,8 +1,14 @@
 import { HttpError } from '../../http/errors.js';
 
-/** A request's query: repeated keys keep all their values, decoded, in order. */
+interface Value {
+  readonly text: string;
+  /** A comma in it is a comma and separates nothing. */
+  readonly isWhole: boolean;
+}
+
+/** A request's query, and what its body says of the same: repeated keys keep all their values, decoded, in order. */
 export class Query {
-  private readonly values = new Map<string, string[]>();
+  private readonly values = new Map<string, Value[]>();
 
   /** @param target path and query, or the query with its question mark */
   constructor(target: string) {
@@ -11,10 +17,41 @@ export class Query {
     for (const [key, value] of pairs) {
       // the token, which senders without headers put there
       if (key === 'qstash_token') continue;
-      const same = this.values.get(key);
-      if (same === undefined) this.values.set(key, [value]);
-      else same.push(value);
+      this.append(key, { text: value, isWhole: false });
     }
+  }
+
+  /**
+   * Takes the fields of a JSON object for further keys, each a string or a list of strings, `numeric` ones whole numbers
+   * as well. A body of white space says nothing.
+   * @throws HttpError 400 for anything else: what is not understood must not count as nothing said
+   */
+  addBody(body: Buffer, numeric: readonly string[], maxValues: number): void {
+    const text = body.toString('utf8').trim();
+    if (text === '') return;
+    const entries = Object.entries(objectOf(text));
+    // a list of ids that somebody forgot to fill in looks like this
+    if (entries.length === 0)
+      throw new HttpError('invalid_request', 'The body names nothing; leave it out to mean all.');
+    for (const [key, value] of entries) {
+      if (this.values.has(key))
+        throw new HttpError('invalid_request', `${key}: is in the query and in the body`);
+      const list: unknown[] = Array.isArray(value) ? value : [value];
+      if (list.length > maxValues)
+        throw new HttpError('invalid_request', `${key}: more than ${maxValues} values`);
+      this.values.set(key, []);
+      for (const one of list) this.append(key, { text: textOf(key, one, numeric), isWhole: true });
+    }
+  }
+
+  private append(key: string, value: Value): void {
+    const same = this.values.get(key);
+    if (same === undefined) this.values.set(key, [value]);
+    else same.push(value);
+  }
+
+  has(key: string): boolean {
+    return this.values.has(key);
   }
 
   get keys(): string[] {
@@ -29,18 +66,18 @@ export class Query {
   list(key: string): string[] | undefined {
     return this.values
       .get(key)
-      ?.flatMap((value) => value.split(','))
+      ?.flatMap(({ text, isWhole }) => (isWhole ? [text] : text.split(',')))
       .map((value) => value.trim())
       .filter((value) => value !== '');
   }
 
   /** All values as they were sent. */
   whole(key: string): string[] | undefined {
-    return this.values.get(key);
+    return this.values.get(key)?.map(({ text }) => text);
   }
 
   first(key: string): string | undefined {
-    return this.values.get(key)?.[0];
+    return this.values.get(key)?.[0]?.text;
   }
 
   /** A whole number within its limits. @throws HttpError 400 */
@@ -63,6 +100,24 @@ export class Query {
         `${unknown}: there is no such filter; known: ${[...known].join(', ')}`,
       );
   }
+}
+
+function objectOf(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new HttpError('invalid_request', 'The body is no JSON.', { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new HttpError('invalid_request', 'The body is no JSON object.');
+}
+
+function textOf(key: string, value: unknown, numeric: readonly string[]): string {
+  if (typeof value === 'string') return value;
+  if (numeric.includes(key) && Number.isSafeInteger(value)) return String(value);
+  const or = numeric.includes(key) ? ', a whole number' : '';
+  throw new HttpError('invalid_request', `${key}: expected a string${or} or a list of them`);
 }
 
 /** Unix ms. @throws HttpError 400 */

@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { isAllowEntry } from '../../lib/address-guard.js';
-import { backendUrl, basePath, milliseconds, missingReason, secret, tcpPort } from '../../lib/settings.js';
+import {
+  backendUrl,
+  basePath,
+  milliseconds,
+  missingReason,
+  secret,
+  serviceSwitch,
+  tcpPort,
+} from '../../lib/settings.js';
 
 const identifier = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, `expected ${what} of lower-case letters, digits and "_"`);
@@ -47,10 +55,8 @@ const quotaSettings = {
 };
 
 export const queueConfigSchema = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the queue service is served.'),
-  missing: missingReason('PORTICO_QUEUE_MISSING').describe(
-    'Why its backends cannot be had; set by npm start.',
-  ),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_QUEUE_MISSING'),
   path: basePath().default('/queue').describe('Where the service is mounted.'),
   port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
   rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../lib/postgres.js';
+import type { Database, Queryable, Transactions } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
 import type { Claim, Standing } from './claim.js';
@@ -38,6 +38,8 @@ interface Insert {
 export class MessageStore {
   private readonly sql: ReturnType<typeof queueStatements>;
   private readonly database: Database;
+  /** For deliveries: a claim or an outcome whose answer nobody awaits any more leaves its message alone until the lease ends. */
+  private readonly patient: Transactions;
   private readonly inserts: Batcher<Insert, undefined>;
   private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
   private readonly conclusions: Batcher<Conclusion, boolean>;
@@ -45,6 +47,7 @@ export class MessageStore {
   constructor(private readonly options: StoreOptions) {
     this.sql = queueStatements(options.schema);
     this.database = options.database;
+    this.patient = options.database.patient;
     const byBytes = {
       size: MAX_BATCH,
       parallel: PARALLEL_BATCHES,
@@ -113,18 +116,18 @@ export class MessageStore {
 
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
     const ids = held.map(({ id }) => id);
-    await this.run(this.database, 'renew', [ids, held.map(({ claims }) => claims), this.options.leaseMs]);
+    await this.run(this.patient, 'renew', [ids, held.map(({ claims }) => claims), this.options.leaseMs]);
   }
 
   /** Gives a claim back without an outcome. */
   async release({ id, claims }: ClaimedMessage): Promise<void> {
-    await this.run(this.database, 'release', [id, claims]);
+    await this.run(this.patient, 'release', [id, claims]);
   }
 
   /** Gives a claim back as if it had not been made, for a new one after `delayMs`. @returns false when it was lost */
   async postpone({ id, claims }: ClaimedMessage, delayMs: number): Promise<boolean> {
     const values = [id, claims, delayMs, this.options.graceMs];
-    return (await this.run(this.database, 'postpone', values)).rowCount > 0;
+    return (await this.run(this.patient, 'postpone', values)).rowCount > 0;
   }
 
   /**
@@ -142,7 +145,7 @@ export class MessageStore {
       failure_headers: Record<string, string[]>;
       failure_body: Buffer;
     };
-    const [row] = (await this.run<Row>(this.database, 'dying', [id])).rows;
+    const [row] = (await this.run<Row>(this.patient, 'dying', [id])).rows;
     if (row === undefined) return undefined;
     const {
       failure_error: reason,
@@ -159,7 +162,7 @@ export class MessageStore {
   async bury(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
     const { records, bodies } = newMessageParameters(callbacks);
     const values = [id, dlqId, records, this.options.graceMs, bodies];
-    return (await this.run(this.database, 'bury', values)).rowCount > 0;
+    return (await this.run(this.patient, 'bury', values)).rowCount > 0;
   }
 
   /** @returns the messages, all of them, or none when they can no longer be refused */
@@ -168,7 +171,7 @@ export class MessageStore {
   }
 
   private async standing(token: Token): Promise<Claim> {
-    const [now] = (await this.run<Standing>(this.database, 'standing', [token.id])).rows;
+    const [now] = (await this.run<Standing>(this.patient, 'standing', [token.id])).rows;
     if (now === undefined || now.finished || now.held) return { kind: 'over' };
     if (now.failing) return { kind: 'dying' };
     if (now.attempt !== token.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
@@ -179,7 +182,7 @@ export class MessageStore {
   private async claimAll(tokens: readonly Token[]): Promise<(ClaimedMessage | undefined)[]> {
     const ids = tokens.map(({ id }) => id);
     const attempts = tokens.map(({ attempt }) => attempt);
-    const claimed = await this.run<MessageRow>(this.database, 'claim', [ids, attempts, this.options.leaseMs]);
+    const claimed = await this.run<MessageRow>(this.patient, 'claim', [ids, attempts, this.options.leaseMs]);
     const rows = new Map(claimed.rows.map((row) => [row.id, row]));
     return tokens.map(({ id, attempt }) => {
       const row = rows.get(id);
@@ -197,7 +200,7 @@ export class MessageStore {
     );
     const outcomes = JSON.stringify(conclusions.map(outcomeRecord));
     const values = [outcomes, records, this.options.graceMs, bodies];
-    const written = await this.run<{ id: string }>(this.database, 'conclude', values);
+    const written = await this.run<{ id: string }>(this.patient, 'conclude', values);
     const done = new Set(written.rows.map(({ id }) => id));
     return conclusions.map(({ message }) => done.has(message.id));
   }

@@ -1,5 +1,5 @@
 import { HttpError } from '../../http/errors.js';
-import { classifyDatabaseError } from '../../lib/postgres.js';
+import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
 
 /** The contract's error body. */
 export function formatError(error: HttpError): { error: string; status: number } {
@@ -10,8 +10,6 @@ export function formatError(error: HttpError): { error: string; status: number }
 
 // appendix A of Postgres' manual: data exceptions, and limits of the program exceeded
 const CLIENTS_FAULT = /^(22|54)/;
-// schema or table gone, read-only (a replica), serialisation failure or deadlock: another try may go through
-const NOT_NOW = /^(3F000|42P01|25006|40)/;
 // unique_violation
 const ALREADY_THERE = '23505';
 
@@ -28,10 +26,10 @@ export function translateError(cause: unknown): HttpError {
   }
   if (sqlState === ALREADY_THERE)
     return new HttpError('conflict', 'Somebody else made the same at the same time.', { cause });
-  if (NOT_NOW.test(sqlState)) {
-    return new HttpError('backend_unavailable', `Postgres cannot do this now (${sqlState}).`, { cause });
+  if (isPassing(sqlState)) {
+    return new HttpError('backend_unavailable', 'Postgres cannot do this now.', { cause });
   }
-  return new HttpError('backend_error', `Postgres refused the statement (${sqlState}).`, { cause });
+  return new HttpError('backend_error', 'Postgres refused the statement.', { cause });
 }
 
 /** @throws HttpError whatever `work` throws, translated */

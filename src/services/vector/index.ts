@@ -21,7 +21,9 @@ export const vector: Service<VectorSettings> = {
         ? []
         : [{ key: `vector.indexes[${i}].readOnlyToken`, value: readOnlyToken }]),
     ]),
-  backends: ({ database }) => [{ name: 'postgres', given: database.url !== null }],
+  addresses: ({ database }) => [
+    { backend: 'postgres', key: 'vector.database.url', given: database.url !== null },
+  ],
   mounts: ({ indexes }) => indexes.map(mountOf),
   open,
 };

@@ -43,13 +43,12 @@ export class PreparedIndex {
     });
   }
 
-  /** @throws HttpError 503 with the reason while the index cannot be used */
+  /** @throws HttpError 503 while the index cannot be used; why is the operator's, in its cause */
   async ready(): Promise<VectorIndex> {
     if (this.index === undefined && this.progress.error === undefined) await this.firstTry();
     if (this.index !== undefined) return this.index;
-    throw this.progress.error === undefined
-      ? new HttpError('backend_unavailable', 'Postgres is not available.')
-      : translateError(this.progress.error);
+    const { error: cause } = this.progress;
+    throw new HttpError('backend_unavailable', 'The index is not available.', { cause });
   }
 
   /** Resolves when Postgres answers and the index can be used. */

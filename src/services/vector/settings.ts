@@ -6,6 +6,7 @@ import {
   milliseconds,
   missingReason,
   secret,
+  serviceSwitch,
   tcpPort,
 } from '../../lib/settings.js';
 import { MAX_DIMENSION, MAX_HNSW_DIMENSION, SIMILARITY_NAMES, STORAGE_NAMES } from './score.js';
@@ -164,10 +165,8 @@ const databaseSettings = z.strictObject({
 
 /** The section `vector` of the configuration. */
 export const vectorSettings = z.strictObject({
-  enabled: z.boolean().default(true).describe('Whether the service is there at all.'),
-  missing: missingReason('PORTICO_VECTOR_MISSING').describe(
-    'Why Postgres with pgvector could not be had; the service then answers 503 with it.',
-  ),
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_VECTOR_MISSING'),
   database: databaseSettings.prefault({}).describe('The Postgres that holds the indexes.'),
   indexes: z
     .array(indexSettings)

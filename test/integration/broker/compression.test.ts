@@ -28,7 +28,7 @@ test.each(['gzip', 'snappy', 'lz4', ...(HAS_ZSTD ? ['zstd'] : [])])(
     expect(fetched.body.map(({ value }) => value)).toEqual(VALUES.slice(2));
     expect(fetched.body[0]).toMatchObject({ offset: 2, key: 'k2', headers: [{ key: 'n', value: '2' }] });
     const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
-    const consumed = await call(`/consume/${kafka.name(codec)}/i/${topic}?timeout=8000`, undefined, {
+    const consumed = await call(`/consume/${kafka.name(codec)}/i/${topic}?timeout=30000`, undefined, {
       headers,
     });
     expect(consumed.body.map(({ value }) => value)).toEqual(VALUES);
@@ -49,7 +49,7 @@ if (!HAS_ZSTD)
     const consume = (names: string[]) =>
       call<{ error: string }>(
         `/consume/${kafka.name('z')}/i`,
-        { topics: names, timeout: 8_000 },
+        { topics: names, timeout: 30_000 },
         { headers },
       );
     expect((await consume([topic])).status).toBe(502);

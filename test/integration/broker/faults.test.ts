@@ -1,6 +1,6 @@
 import { backend } from '../../support/backend.js';
 import { brokerUnderTest, type Failure } from '../../support/broker.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { type Answer, brokerClient } from '../../support/kafka.js';
 
@@ -12,7 +12,7 @@ const broken = backend('kafka');
 afterAll(async () => {
   await broken.resume().catch(() => {});
   await broken.start();
-}, 90_000);
+});
 
 // behind the hook above, which runs first
 const { kafka, call } = brokerUnderTest({ timeoutMs: 4_000, idleTimeoutMs: 60_000 });
@@ -20,7 +20,7 @@ const { kafka, call } = brokerUnderTest({ timeoutMs: 4_000, idleTimeoutMs: 60_00
 function expectUnavailable(answer: Answer<Failure>): void {
   expect(answer).toMatchObject({ status: 503, body: { status: 503 } });
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-  expect(answer.ms).toBeLessThan(2_000);
+  expect(answer.ms).toBeLessThan(PROMPT_MS);
 }
 
 test('down at the start: 503 within two seconds everywhere, and it recovers by itself', async () => {
@@ -34,18 +34,17 @@ test('down at the start: 503 within two seconds everywhere, and it recovers by i
     expectUnavailable(await callLate<Failure>('/fetch', { topic, partition: 0 }));
     expectUnavailable(await callLate<Failure>(`/consume/${kafka.name('g')}/i/${topic}`));
     await broken.start();
-    await eventually(
-      async () => expect((await callLate(`/produce/${topic}`, { value: 'x' })).status).toBe(200),
-      20_000,
+    await eventually(async () =>
+      expect((await callLate(`/produce/${topic}`, { value: 'x' })).status).toBe(200),
     );
-    const consumed = await callLate(`/consume/${kafka.name('g')}/i/${topic}?timeout=5000`, undefined, {
+    const consumed = await callLate(`/consume/${kafka.name('g')}/i/${topic}?timeout=30000`, undefined, {
       headers: EARLIEST,
     });
     expect(consumed.body.map(({ value }) => value)).toEqual(['x']);
   } finally {
     await late.stop();
   }
-}, 60_000);
+});
 
 test('killed and back under load: what was acknowledged is there, and the consumer skips none of it', async () => {
   const topic = await kafka.topic('load', 3);
@@ -74,20 +73,20 @@ test('killed and back under load: what was acknowledged is there, and the consum
     while (!stopped) await consumeOnce();
   })();
   const countAbove = (count: number) => () => expect(acknowledged.length).toBeGreaterThan(count);
-  await eventually(countAbove(50), 10_000);
+  await eventually(countAbove(50));
   await broken.kill();
-  await eventually(() => expect([...statuses]).toContain(503), 10_000);
+  await eventually(() => expect([...statuses]).toContain(503));
   await broken.start();
-  await eventually(countAbove(acknowledged.length + 50), 30_000);
+  await eventually(countAbove(acknowledged.length + 50));
   stopped = true;
   await Promise.all([...producing, consuming]);
   expect([...statuses].filter((status) => ![200, 503, 504].includes(status))).toEqual([]);
-  expect(longest).toBeLessThan(6_000);
+  expect(longest).toBeLessThan(4_000 + PROMPT_MS);
   await eventually(async () => {
     await consumeOnce();
     expect(acknowledged.filter((value) => !seen.has(value))).toEqual([]);
-  }, 30_000);
-}, 120_000);
+  });
+});
 
 test('paused: every request ends in bounded time, and works again afterwards', async () => {
   const topic = await kafka.topic('pause');
@@ -96,7 +95,7 @@ test('paused: every request ends in bounded time, and works again afterwards', a
       headers: EARLIEST,
     });
   await call(`/produce/${topic}`, { value: 'before' });
-  expect((await consume(5_000)).status).toBe(200);
+  expect((await consume(30_000)).status).toBe(200);
   await broken.pause();
   const answers = await Promise.all([
     call<Failure>(`/produce/${topic}`, { value: 'during' }),
@@ -107,16 +106,15 @@ test('paused: every request ends in bounded time, and works again afterwards', a
   for (const { status, ms, body } of answers) {
     expect({ status, body }).toMatchObject({ status: expect.any(Number), body: { status } });
     expect([503, 504]).toContain(status);
-    expect(ms).toBeLessThan(6_000);
+    expect(ms).toBeLessThan(9_500);
   }
   await broken.resume();
-  await eventually(
-    async () => expect((await call(`/produce/${topic}`, { value: 'after' })).status).toBe(200),
-    20_000,
+  await eventually(async () =>
+    expect((await call(`/produce/${topic}`, { value: 'after' })).status).toBe(200),
   );
   await eventually(async () => {
     const { status, body } = await call(`/consume/${kafka.name('pause')}/i/${topic}?timeout=1000`);
     expect(status).toBe(200);
     expect(body.map(({ value }) => value)).toContain('after');
-  }, 30_000);
-}, 90_000);
+  });
+});

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await kafka.dispose();
-}, 40_000);
+});
 
 beforeEach(async () => {
   gateways = await PeerGateways.of(2);
@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await gateways.stop();
-}, 40_000);
+});
 
 const callOf = ({ url }: SpawnedGateway) => brokerClient(url);
 const found = ({ lines }: SpawnedGateway) => lines.filter((line) => line.includes('peer found')).length;
@@ -40,6 +40,8 @@ class Load {
   readonly written: string[] = [];
   readonly seen: string[] = [];
   readonly refused: string[] = [];
+  /** Records of the largest reply. */
+  private largest = 0;
   private isWritten = false;
   private isOver = false;
   private readonly work: Promise<unknown>;
@@ -59,16 +61,16 @@ class Load {
     await eventually(() => {
       const seen = new Set(this.seen);
       expect(this.written.filter((value) => !seen.has(value))).toEqual([]);
-    }, 20_000);
+    });
     this.isOver = true;
     await this.work;
   }
 
-  /** Nothing failed, and little came twice: a reply that was on its way during a rebalance may. */
+  /** Nothing failed, and little came twice: a reply of each instance that was on its way during a rebalance may. */
   expectSmooth(): void {
     expect(this.refused).toEqual([]);
     expect(this.written.length).toBeGreaterThan(200);
-    expect(this.seen.length - this.written.length).toBeLessThan(this.written.length / 20);
+    expect(this.seen.length - this.written.length).toBeLessThanOrEqual(INSTANCES.length * this.largest);
   }
 
   private async produce(gateway: SpawnedGateway): Promise<void> {
@@ -86,15 +88,17 @@ class Load {
       const urls = [...this.urls];
       const call = brokerClient(urls[i % urls.length] as string);
       const { status, body } = await consume(call, this.group, instance, this.topic, 200);
-      if (status === 200) this.seen.push(...body.map(({ value }) => value));
-      else this.refused.push(`consume ${status} ${JSON.stringify(body)}`);
+      if (status === 200) {
+        this.seen.push(...body.map(({ value }) => value));
+        this.largest = Math.max(this.largest, body.length);
+      } else this.refused.push(`consume ${status} ${JSON.stringify(body)}`);
     }
   }
 }
 
 const enough = (load: Load, more: number) => {
   const count = load.written.length + more;
-  return eventually(() => expect(load.written.length).toBeGreaterThan(count), 20_000);
+  return eventually(() => expect(load.written.length).toBeGreaterThan(count));
 };
 
 test('a gateway that stops hands its instances on: no request fails, and they go on where it was', async () => {
@@ -103,17 +107,14 @@ test('a gateway that stops hands its instances on: no request fails, and they go
   const [stays, stops] = [await gateways.start(0), await gateways.start(1)];
   await eventually(() => expect(found(stays) + found(stops)).toBe(2));
   const load = new Load(stays, group, topic);
-  await eventually(
-    () => expect(created(stays, group) + created(stops, group)).toBe(INSTANCES.length),
-    20_000,
-  );
+  await eventually(() => expect(created(stays, group) + created(stops, group)).toBe(INSTANCES.length));
   await enough(load, 200);
   expect(await stops.stop()).toBe(0);
   await enough(load, 200);
   await load.stop();
   load.expectSmooth();
   expect(created(stays, group)).toBe(INSTANCES.length);
-}, 90_000);
+});
 
 test('a gateway that comes takes instances over: no request fails, and they go on where the other was', async () => {
   const topic = await kafka.topic('come', 8);
@@ -126,7 +127,7 @@ test('a gateway that comes takes instances over: no request fails, and they go o
   await enough(load, 200);
   await load.stop();
   load.expectSmooth();
-}, 90_000);
+});
 
 test('a gateway that hangs is given up by those who wait for it', async () => {
   const topic = await kafka.topic('hang', 4);
@@ -147,8 +148,8 @@ test('a gateway that hangs is given up by those who wait for it', async () => {
     await call(`/produce/${topic}`, { value: 'x' });
     const { status, body, ms } = await waiting;
     expect({ status, values: body.map(({ value }) => value) }).toEqual({ status: 200, values: ['x'] });
-    expect(ms).toBeLessThan(10_000);
+    expect(ms).toBeLessThan(25_000);
   } finally {
     hangs.process.kill('SIGCONT');
   }
-}, 60_000);
+});

@@ -15,4 +15,4 @@ test('there are at most as many instances as partitions of all topics', async ()
   expect((await consume('i0')).status).toBe(200);
   await call(`/delete-consumer/${kafka.name('g')}/i0`, undefined, { method: 'POST' });
   expect((await consume('one more')).status).toBe(200);
-}, 60_000);
+});

@@ -19,7 +19,7 @@ test('instances, joins, lag by group, and how many records go together', async (
   expect(sends).toBe(1);
   expect(await metric('portico_broker_instances')).toBe(0);
   const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
-  const { body } = await call(`/consume/${group}/i/${topic}?timeout=5000`, undefined, { headers });
+  const { body } = await call(`/consume/${group}/i/${topic}?timeout=30000`, undefined, { headers });
   expect(body).toHaveLength(500);
   expect(await metric('portico_broker_instances', 'cluster="default"')).toBe(1);
   expect(await metric('portico_broker_joins_total')).toBe(1);

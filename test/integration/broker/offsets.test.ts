@@ -28,7 +28,7 @@ test.each([
   ['999999999999999', [2, 1, 0]],
 ])('offsets at %s', async (timestamp, expected) => {
   const topic = await filled();
-  const { status, body } = await call<Offset[]>(`/offsets/${timestamp}/?timeout=5000`, all(topic));
+  const { status, body } = await call<Offset[]>(`/offsets/${timestamp}/?timeout=30000`, all(topic));
   expect({ status, body }).toEqual({
     status: 200,
     body: expected.map((offset, partition) => ({ topic, partition, offset })),
@@ -53,13 +53,13 @@ test('committed offsets by group, in the order asked, -1 where there is none, wi
   const none = await call<Offset[]>(path, all(topic));
   expect(none).toMatchObject({ status: 200, body: all(topic).map((one) => ({ ...one, offset: -1 })) });
   const headers = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Enable-Auto-Commit': 'false' };
-  await call(`/consume/${group}/i/${topic}?timeout=5000`, undefined, { headers });
+  await call(`/consume/${group}/i/${topic}?timeout=30000`, undefined, { headers });
   await call(`/commit/${group}/i`, [
     { topic, partition: 0, offset: 1 },
     { topic, partition: 1, offset: 0 },
   ]);
   const asked = [...all(topic)].reverse();
-  expect((await call<Offset[]>(`${path}?timeout=5000`, asked)).body.map(({ offset }) => offset)).toEqual([
+  expect((await call<Offset[]>(`${path}?timeout=30000`, asked)).body.map(({ offset }) => offset)).toEqual([
     -1, 0, 1,
   ]);
   expect((await call<Offset[]>(path, { topic, partition: 0 })).body).toEqual([

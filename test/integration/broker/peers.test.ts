@@ -5,7 +5,13 @@ import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 
 type Groups = { name: string; instances: { name: string; topics: { partitions: number[] }[] }[] }[];
 
-const EARLIEST = { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Auto-Commit-Interval': '200' };
+/** For so long Kafka would keep a dead gateway's partitions, in ms. */
+const SESSION_MS = 60_000;
+const EARLIEST = {
+  'Kafka-Auto-Offset-Reset': 'earliest',
+  'Kafka-Auto-Commit-Interval': '200',
+  'Kafka-Session-Timeout-Ms': String(SESSION_MS),
+};
 /** So many that one in 20,000 runs has all of them in one gateway. */
 const INSTANCES = [...'abcdefghij'];
 
@@ -22,13 +28,13 @@ beforeAll(async () => {
   await eventually(() => {
     for (const { lines } of gateways)
       expect(lines.filter((line) => line.includes('peer found'))).toHaveLength(2);
-  }, 10_000);
-}, 60_000);
+  });
+});
 
 afterAll(async () => {
   await peers.stop();
   await kafka.dispose();
-}, 40_000);
+});
 
 const owned = (gateway: SpawnedGateway, group: string) =>
   gateway.lines.filter((line) => line.includes('consumer instance created') && line.includes(group)).length;
@@ -75,7 +81,7 @@ test('an instance lives in one gateway, whichever is asked', async () => {
     ).toBe(200);
   expect(await kafka.members(group)).toBe(0);
   expect(gateways.filter((gateway) => owned(gateway, group) > 0).length).toBeGreaterThan(1);
-}, 60_000);
+});
 
 test('a client that leaves a forwarded wait takes nothing with it, and wakes the owner', async () => {
   const topic = await kafka.topic('leave');
@@ -93,11 +99,11 @@ test('a client that leaves a forwarded wait takes nothing with it, and wakes the
     await expect(waiting).rejects.toThrow();
     const value = Math.random().toString();
     await call(`/produce/${topic}`, { value });
-    const next = await consume(10_000);
+    const next = await consume(30_000);
     expect(next.body.map((record) => record.value)).toEqual([value]);
-    expect(next.ms).toBeLessThan(5_000);
+    expect(next.ms).toBeLessThan(15_000);
   }
-}, 60_000);
+});
 
 test('the owner is killed in the middle of a consume: the next request finds the instance elsewhere, and nothing is lost', async () => {
   const topic = await kafka.topic('kill', 12);
@@ -148,15 +154,15 @@ test('the owner is killed in the middle of a consume: the next request finds the
       expect(answer.status).toBe(200);
       expect(answer.headers.get('broker-consumer-state')).toBe('joined');
       for (const { value } of answer.body) seen.add(value);
-    }, 10_000);
+    });
   }
-  expect(performance.now() - killedAt).toBeLessThan(10_000);
+  expect(performance.now() - killedAt).toBeLessThan(SESSION_MS / 2);
   await eventually(async () => {
     for (const instance of instances)
       for (const call of survivors())
         for (const { value } of (await consume(call, instance, 200)).body) seen.add(value);
     expect(acknowledged.filter((value) => !seen.has(value))).toEqual([]);
-  }, 20_000);
+  });
   await Promise.all(waits);
   // it comes back and takes part again
   await peers.start(0);
@@ -164,8 +170,8 @@ test('the owner is killed in the middle of a consume: the next request finds the
     for (const call of calls())
       for (const instance of instances) expect((await consume(call, instance, 100)).status).toBe(200);
     expect(await kafka.members(group)).toBe(instances.length);
-  }, 15_000);
-}, 120_000);
+  });
+});
 
 test('whoever does not know the secret is refused', async () => {
   const reply = await fetch(`http://${peers.places[1]}/ping`, { headers: { authorization: 'Bearer wrong' } });

@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { PROMPT_MS } from '../../support/eventually.js';
 import { TOKENS } from '../../support/tokens.js';
 
 type Written = { topic: string; partition: number; offset: number; timestamp: number };
@@ -150,7 +151,7 @@ describe('produce', () => {
     ]);
     expect(none).toMatchObject({ status: 404, body: { status: 404 } });
     expect(none.body.error).toContain(kafka.name('none'));
-    expect(none.ms).toBeLessThan(1_000);
+    expect(none.ms).toBeLessThan(PROMPT_MS);
     const high = await call<Failure>('/produce', [
       { topic, value: 'x' },
       { topic, value: 'y', partition: 2 },
@@ -235,12 +236,12 @@ describe('fetch', () => {
     const empty = await wait(300);
     expect(empty.body).toEqual([]);
     expect(empty.ms).toBeGreaterThan(290);
-    expect(empty.ms).toBeLessThan(1_000);
-    const waiting = wait(10_000);
+    expect(empty.ms).toBeLessThan(PROMPT_MS);
+    const waiting = wait(30_000);
     await call(`/produce/${topic}`, { value: 'late', partition: 1 });
     const answer = await waiting;
     expect(answer.body.map(({ value }) => value)).toEqual(['late']);
-    expect(answer.ms).toBeLessThan(2_000);
+    expect(answer.ms).toBeLessThan(PROMPT_MS);
   });
 
   test('a hundred waits do not stand in line behind each other', async () => {
@@ -252,7 +253,8 @@ describe('fetch', () => {
       ),
     );
     expect(answers.map(({ body }) => body)).toEqual(answers.map(() => []));
-    expect(performance.now() - started).toBeLessThan(2_500);
+    // one after the other they would take 50 s
+    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   test('what cannot be read is told, with what can be read', async () => {

@@ -1,3 +1,4 @@
+import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { brokerClient } from '../../support/kafka.js';
 import { type SecureKafka, startSecureKafka } from '../../support/kafka-server.js';
@@ -6,7 +7,7 @@ let kafka: SecureKafka;
 
 beforeAll(async () => {
   kafka = await startSecureKafka();
-}, 120_000);
+});
 
 afterAll(() => kafka.stop());
 
@@ -30,15 +31,14 @@ test.each(['plain', 'scram-sha-256', 'scram-sha-512'] as const)(
     const topic = `over-${mechanism}`;
     const cluster = { tls: { enabled: true, ca }, sasl: { mechanism, username, password }, topics: [topic] };
     await withGateway(cluster, async (call, url) => {
-      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
       expect((await call(`/produce/${topic}`, { value: mechanism })).status).toBe(200);
       const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
-      const { body } = await call(`/consume/g/i/${topic}?timeout=10000`, undefined, { headers });
+      const { body } = await call(`/consume/g/i/${topic}?timeout=30000`, undefined, { headers });
       expect(body.map(({ value }) => value)).toEqual([mechanism]);
       expect((await call('/commit/g/i', undefined, { method: 'POST' })).status).toBe(200);
     });
   },
-  30_000,
 );
 
 test.each([
@@ -57,20 +57,16 @@ test.each([
     }),
   ],
   ['no TLS', () => ({ sasl: { mechanism: 'plain', username: kafka.username, password: kafka.password } })],
-] as const)(
-  '%s: 503 that tells no secret, and not ready',
-  async (_name, cluster) => {
-    await withGateway(cluster(), async (call, url) => {
-      const refused = await call<{ error: string; status: number }>('/topics');
-      expect(refused).toMatchObject({ status: 503, body: { status: 503 } });
-      expect(refused.ms).toBeLessThan(3_000);
-      const ready = await fetch(`${url}/readyz`);
-      expect(ready.status).toBe(503);
-      for (const text of [refused.body.error, await ready.text()]) {
-        expect(text).not.toContain(kafka.password);
-        expect(text).not.toContain('wrong-one');
-      }
-    });
-  },
-  30_000,
-);
+] as const)('%s: 503 that tells no secret, and not ready', async (_name, cluster) => {
+  await withGateway(cluster(), async (call, url) => {
+    const refused = await call<{ error: string; status: number }>('/topics');
+    expect(refused).toMatchObject({ status: 503, body: { status: 503 } });
+    expect(refused.ms).toBeLessThan(PROMPT_MS);
+    const ready = await fetch(`${url}/readyz`);
+    expect(ready.status).toBe(503);
+    for (const text of [refused.body.error, await ready.text()]) {
+      expect(text).not.toContain(kafka.password);
+      expect(text).not.toContain('wrong-one');
+    }
+  });
+});

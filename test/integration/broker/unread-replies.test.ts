@@ -22,12 +22,12 @@ beforeAll(async () => {
   await eventually(() => {
     for (const { lines } of running) expect(lines.join('\n')).toContain('peer found');
   });
-}, 40_000);
+});
 
 afterAll(async () => {
   await gateways.stop();
   await kafka.dispose();
-}, 40_000);
+});
 
 /** Where the instance is, and where it is not. */
 function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
@@ -36,6 +36,13 @@ function placesOf(group: string): [SpawnedGateway, SpawnedGateway] {
   const [first, second] = running as [SpawnedGateway, SpawnedGateway];
   return isOwner(first) ? [first, second] : [second, first];
 }
+
+/** Resolves when the instance has joined, for which there is no record yet. */
+const joined = (url: string, path: string) =>
+  eventually(async () => {
+    const { headers } = await brokerClient(url)(`${path}?timeout=500`, undefined, { headers: EARLIEST });
+    expect(headers.get('broker-consumer-state')).toBe('joined');
+  });
 
 test.each([
   ['the gateway that has the instance', 0, 'keep-alive'],
@@ -48,7 +55,7 @@ test.each([
     const group = kafka.name(`unread-${place}-${connection}`);
     const path = `/consume/${group}/i/${topic}`;
     const [any] = running as [SpawnedGateway];
-    await brokerClient(any.url)(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+    await joined(any.url, path);
     const { url } = placesOf(group)[place] as SpawnedGateway;
     const call = brokerClient(url);
     const records = Array.from({ length: RECORDS }, (_, i) => ({
@@ -58,7 +65,7 @@ test.each([
 
     const client = await RawClient.open(Number(new URL(url).port));
     client.write(
-      `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+      `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
     );
     await client.until(/"offset":0,/);
     client.socket.resetAndDestroy();
@@ -69,12 +76,11 @@ test.each([
       expect(status).toBe(200);
       for (const { value } of body) seen.add(value);
       expect(seen.size).toBe(RECORDS);
-    }, 10_000);
+    });
     // what the one who left had not read was committed meanwhile, and is not any more
     await eventually(async () => expect(await kafka.committed(group, topic)).toEqual([RECORDS]));
     expect((await call(`${path}?timeout=100`)).body).toEqual([]);
   },
-  30_000,
 );
 
 /** An instance that has joined, a record for it, and a client that has asked for that by bytes of its own. */
@@ -83,11 +89,11 @@ async function clientOfOneRecord(name: string, headers = '') {
   const path = `/consume/${kafka.name(name)}/i/${topic}`;
   const [{ url }] = running as [SpawnedGateway];
   const call = brokerClient(url);
-  await call(`${path}?timeout=5000`, undefined, { headers: EARLIEST });
+  await joined(url, path);
   await call(`/produce/${topic}`, { value: 'x' });
   const client = await RawClient.open(Number(new URL(url).port));
   client.write(
-    `GET /broker${path}?timeout=5000 HTTP/1.1\r\nHost: x\r\n${headers}Authorization: ${AUTHORIZATION}\r\n\r\n`,
+    `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\n${headers}Authorization: ${AUTHORIZATION}\r\n\r\n`,
   );
   return { client, consume: (timeout: number) => call(`${path}?timeout=${timeout}`) };
 }
@@ -97,11 +103,11 @@ test('a client that has read its reply and leaves in order is not sent it again'
   await client.until(/"value":"x".*\]$/);
   client.end();
   expect((await consume(1_000)).body).toEqual([]);
-}, 30_000);
+});
 
 test('a connection for one request is closed when its client closes it', async () => {
   const { client, consume } = await clientOfOneRecord('close', 'Connection: close\r\n');
   // the client's socket closes its side by itself at the end of the other
   expect(await client.closed()).toMatch(/"value":"x".*\]$/);
   expect((await consume(500)).body).toEqual([]);
-}, 30_000);
+});

@@ -83,7 +83,7 @@ test('topics are those of the pattern', async () => {
 test('groups of different users do not meet, unless configured', async () => {
   const group = kafka.name('same');
   const consume = (name: (typeof NAMES)[number]) =>
-    as(name)(`/consume/${group}/i-${name}/${one}?timeout=8000`, undefined, {
+    as(name)(`/consume/${group}/i-${name}/${one}?timeout=30000`, undefined, {
       headers: { 'Kafka-Auto-Offset-Reset': 'earliest', 'Kafka-Enable-Auto-Commit': 'false' },
     });
   expect((await consume('literal')).body.length).toBeGreaterThan(0);
@@ -99,4 +99,4 @@ test('groups of different users do not meet, unless configured', async () => {
   expect((await call<Groups>('/consumers')).body.filter(({ name }) => name.includes(group))).toEqual([]);
   for (const name of ['literal', 'reader'] as const)
     await as(name)(`/delete-consumer/${group}/i-${name}`, undefined, { method: 'POST' });
-}, 30_000);
+});

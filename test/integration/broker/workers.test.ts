@@ -20,13 +20,13 @@ beforeAll(async () => {
   kafka = await kafkaNamespace();
   folder = await mkdtemp(join(tmpdir(), 'portico-test-workers-'));
   workers = await Promise.all(Array.from({ length: COUNT }, (_, index) => start(index)));
-}, 40_000);
+});
 
 afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.stop()));
   await rm(folder, { recursive: true, force: true });
   await kafka.dispose();
-}, 40_000);
+});
 
 test('the workers of one machine share their instances over Unix sockets, also when one is replaced', async () => {
   const topic = await kafka.topic('workers', 8);
@@ -51,7 +51,7 @@ test('the workers of one machine share their instances over Unix sockets, also w
   await eventually(async () => {
     await consumeAll(100);
     expect(await kafka.members(group)).toBe(instances.length);
-  }, 20_000);
+  });
   const produce = (from: number) =>
     brokerClient((workers[0] as RunningGateway).url)(
       `/produce/${topic}`,
@@ -61,7 +61,7 @@ test('the workers of one machine share their instances over Unix sockets, also w
   await eventually(async () => {
     await consumeAll(100);
     expect(new Set(seen).size).toBe(30);
-  }, 20_000);
+  });
   expect(seen).toHaveLength(30);
   await (workers[1] as RunningGateway).stop();
   workers[1] = await start(1);
@@ -70,5 +70,5 @@ test('the workers of one machine share their instances over Unix sockets, also w
     await consumeAll(100);
     expect(new Set(seen).size).toBe(60);
     expect(await kafka.members(group)).toBe(instances.length);
-  }, 20_000);
-}, 60_000);
+  });
+});

@@ -1,5 +1,8 @@
 import { HttpError } from '../../../src/http/errors.js';
+import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startHttpCore } from '../../support/http-instance.js';
+import { operatorPage } from '../../support/operator.js';
+import { TOKENS } from '../../support/tokens.js';
 
 it('tells live, ready and why not, per service, and asks each backend at most once a second', async () => {
   let checks = 0;
@@ -13,17 +16,26 @@ it('tells live, ready and why not, per service, and asks each backend at most on
       },
     },
   ];
-  const core = await startHttpCore({}, { backends });
+  const core = await startHttpCore({ metricsToken: TOKENS.metrics }, { backends });
   const get = async (path: string) => {
     const reply = await fetch(`${core.url}${path}`);
     return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+  };
+  const asOperator = async (path: string) => {
+    const { status, text } = await operatorPage(core.url, path);
+    return { status, body: JSON.parse(text) as Record<string, unknown> };
   };
   expect(await get('/livez')).toEqual({ status: 200, body: { status: 'ok' } });
   const both = await Promise.all([get('/readyz'), get('/readyz'), get('/readyz/test')]);
   for (const { status, body } of both) {
     expect(status).toBe(200);
-    expect(body).toEqual({ status: 'ready', services: { test: { default: { up: true } } } });
+    expect(body).toEqual({ status: 'up', services: { test: { status: 'up' } } });
   }
+  const instances = { default: { status: 'up' } };
+  expect((await asOperator('/readyz')).body).toEqual({
+    status: 'up',
+    services: { test: { status: 'up', instances } },
+  });
   expect(checks).toBe(1);
   expect((await get('/readyz/nope')).status).toBe(404);
   expect((await fetch(`${core.url}/readyz`, { method: 'POST' })).status).toBe(405);
@@ -31,25 +43,29 @@ it('tells live, ready and why not, per service, and asks each backend at most on
   failure = Object.assign(new Error('connect ECONNREFUSED redis://user:password@host'), {
     code: 'ECONNREFUSED',
   });
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
-  expect(await get('/readyz')).toEqual({
+  const down = { status: 503, body: { status: 'down', services: { test: { status: 'down' } } } };
+  await eventually(async () => expect(await get('/readyz')).toEqual(down));
+  expect(await get('/readyz/test')).toEqual(down);
+  const wrongToken = await fetch(`${core.url}/readyz`, { headers: { authorization: 'Bearer wrong' } });
+  expect(await wrongToken.json()).toEqual(down.body);
+  const reason = 'redis: does not answer (ECONNREFUSED)';
+  const why = { status: 'down', instances: { default: { status: 'down', reason } } };
+  expect(await asOperator('/readyz/test')).toEqual({
     status: 503,
-    body: {
-      status: 'degraded',
-      services: { test: { default: { up: false, reason: 'redis: does not answer (ECONNREFUSED)' } } },
-    },
+    body: { status: 'down', services: { test: why } },
   });
-  const metrics = await (await fetch(`${core.url}/metrics`)).text();
+  const metrics = (await operatorPage(core.url, '/metrics')).text;
   expect(metrics).toMatch(/portico_backend_up\{service="test",instance="default",backend="redis"\} 0/);
   expect(metrics).toMatch(/portico_http_requests_in_flight \d/);
   core.core.beginStop();
-  expect((await get('/readyz')).body.status).toBe('stopping');
+  failure = undefined;
+  expect(await get('/readyz')).toMatchObject({ status: 503, body: { status: 'down' } });
   await core.stop();
 });
 
 it('counts a backend that does not answer in time as down, with the reason it gives itself otherwise', async () => {
   const core = await startHttpCore(
-    {},
+    { metricsToken: TOKENS.metrics },
     {
       backends: [
         { name: 'postgres', check: () => new Promise(() => undefined) },
@@ -61,12 +77,11 @@ it('counts a backend that does not answer in time as down, with the reason it gi
     },
   );
   const started = performance.now();
-  const reply = await fetch(`${core.url}/readyz`);
-  expect(performance.now() - started).toBeLessThan(2_500);
-  expect(await reply.json()).toMatchObject({
-    services: {
-      test: { default: { up: false, reason: 'postgres: no answer within 1500 ms; rabbitmq: not installed' } },
-    },
+  const { text } = await operatorPage(core.url, '/readyz');
+  expect(performance.now() - started).toBeLessThan(PROMPT_MS);
+  const reason = 'postgres: no answer within 1500 ms; rabbitmq: not installed';
+  expect(JSON.parse(text)).toMatchObject({
+    services: { test: { instances: { default: { status: 'down', reason } } } },
   });
   await core.stop();
 });
@@ -78,4 +93,17 @@ it('asks for the metrics token when one is configured', async () => {
   expect(reply.status).toBe(200);
   expect(await reply.text()).toContain('process_cpu_seconds_total');
   await core.stop();
+});
+
+it('refuses the metrics without a token where others can reach them, and gives nobody a reason', async () => {
+  const backends = [{ name: 'redis', check: () => Promise.reject(new Error('connect ECONNREFUSED')) }];
+  const core = await startHttpCore({ host: '0.0.0.0' }, { backends });
+  expect((await fetch(`${core.url}/metrics`)).status).toBe(401);
+  const own = await startHttpCore({ host: '0.0.0.0', operationsPort: 8_071 });
+  expect((await fetch(`${own.url}/metrics`)).status).toBe(200);
+  for (const headers of [{}, { authorization: 'Bearer null' }, { authorization: 'Bearer ' }]) {
+    const reply = await fetch(`${core.url}/readyz`, { headers });
+    expect(await reply.text()).toBe('{"status":"down","services":{"test":{"status":"down"}}}');
+  }
+  await Promise.all([core.stop(), own.stop()]);
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { HttpError } from '../../../src/http/errors.js';
 import type { RawStream, StreamSink } from '../../../src/http/raw-stream.js';
 import type { BoundRoute, RouteContext } from '../../../src/http/route.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { RawClient } from '../../support/raw-client.js';
 
@@ -160,12 +160,12 @@ it('ends by closing the connection for a client of HTTP/1.0', async () => {
 });
 
 it('has no deadline, and keeps a silent stream alive by its heartbeat', async () => {
-  // shorter in all: deadline of the instance 1 s, what a request, a reply and an idle connection may take
-  const times = { requestTimeoutMs: 500, replyIdleTimeoutMs: 500, keepAliveTimeoutMs: 500 };
+  // shorter in all: deadline of the instance 4 s, what a request, a reply and an idle connection may take
+  const times = { requestTimeoutMs: 2_000, replyIdleTimeoutMs: 2_000, keepAliveTimeoutMs: 2_000 };
   const { core, streams, open } = await startStreams(times);
-  streams.heartbeat = { everyMs: 400, text: ': ping\n\n' };
+  streams.heartbeat = { everyMs: 1_000, text: ': ping\n\n' };
   const client = await open();
-  expect(await client.until(/(: ping[\s\S]*){5}/, 8_000)).not.toContain('HTTP/1.1 504');
+  expect(await client.until(/(: ping[\s\S]*){5}/)).not.toContain('HTTP/1.1 504');
   expect(streams.closed).toBe(0);
   client.end();
   await eventually(() => expect(streams.closed).toBe(1));
@@ -199,11 +199,11 @@ describe('a reader that does not keep up', () => {
         written += chunk.length;
       }
       expect(streams.closed).toBe(1);
-    }, 20_000);
+    });
     expect(written).toBeGreaterThan(100_000);
     client.end();
     await core.stop();
-  }, 30_000);
+  });
 
   it('gets a single chunk, and a burst, above that size when it reads', async () => {
     const { core, streams, open } = await startStreams({ streamBufferBytes: 1_024 });
@@ -211,7 +211,7 @@ describe('a reader that does not keep up', () => {
     await client.until(/\r\n\r\n/);
     for (let i = 0; i < 20; i++) streams.sink.write('y'.repeat(2_000));
     streams.sink.write(`${'z'.repeat(3_000_000)}END`);
-    await client.until(/END/, 10_000);
+    await client.until(/END/);
     streams.sink.write('data: more\n\n');
     await client.until(/more/);
     client.end();
@@ -224,7 +224,7 @@ describe('a reader that does not keep up', () => {
     await client.until(/\r\n\r\n/);
     client.socket.pause();
     streams.sink.write('x'.repeat(20_000_000));
-    await eventually(() => expect(streams.closed).toBe(1), 5_000);
+    await eventually(() => expect(streams.closed).toBe(1));
     client.end();
     await core.stop();
   });
@@ -246,7 +246,7 @@ describe('when the gateway stops', () => {
     expect(await clients[0]?.closed()).toMatch(/data: bye\n\n\r\n0\r\n\r\n$/);
     await clients[1]?.closed();
     await stop;
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(PROMPT_MS);
     expect(streams.closed).toBe(2);
   });
 
@@ -259,7 +259,7 @@ describe('when the gateway stops', () => {
     const started = performance.now();
     core.core.beginStop();
     await core.server.drain(10_000);
-    expect(performance.now() - started).toBeLessThan(2_500);
+    expect(performance.now() - started).toBeLessThan(PROMPT_MS);
     await eventually(() => expect(streams.closed).toBe(1));
     client.end();
     await core.stop();
@@ -287,11 +287,11 @@ it('counts a stream at its end by the time to its head, and not as a request in 
   for (const client of clients) expect(await client.until(/\r\n\r\n/)).toContain('HTTP/1.1 200');
   expect(await metric('portico_http_streams_open')).toBe(3);
   expect(await metric(series)).toBeNaN();
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
   for (const client of clients) client.end();
   await eventually(() => expect(streams.closed).toBe(3));
   expect(await metric(series.replace('(?:sum|count)', 'count'))).toBe(3);
-  expect(await metric(series.replace('(?:sum|count)', 'sum'))).toBeLessThan(0.3);
+  expect(await metric(series.replace('(?:sum|count)', 'sum'))).toBeLessThan(3);
   expect(await metric('portico_http_streams_open')).toBe(0);
   await core.stop();
 });

@@ -8,7 +8,7 @@ let gateway: RunningGateway;
 
 beforeAll(async () => {
   gateway = await startGateway({ queue: namespace.config });
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   await gateway?.stop();

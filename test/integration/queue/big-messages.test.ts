@@ -4,7 +4,7 @@ import { publish, queueNamespace, type Receiver, startReceiver } from '../../sup
 import { TOKENS } from '../../support/tokens.js';
 
 /** Sender, gateway and receiver are one process here, which is busy for longer than the tests' usual leases hold. */
-const namespace = queueNamespace({ leaseMs: 30_000 });
+const namespace = queueNamespace({ leaseMs: 60_000 });
 const BODY = Buffer.alloc(1_048_576, 'x');
 let gateway: RunningGateway;
 let receiver: Receiver;
@@ -13,7 +13,7 @@ let status = 200;
 beforeAll(async () => {
   gateway = await startGateway({ queue: namespace.config });
   receiver = await startReceiver((_, response) => void response.writeHead(status).end());
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   await gateway?.stop();
@@ -38,10 +38,10 @@ it('a URL group with the most endpoints gets the largest message, each of them o
   await call('/v2/topics/large/endpoints', 'POST', {}, JSON.stringify({ endpoints }));
   const reply = await publish(gateway, 'large', {}, BODY);
   expect(reply).toMatchObject({ status: 200 });
-  await eventually(() => expect(receiver.received.length).toBe(100), 30_000);
+  await eventually(() => expect(receiver.received.length).toBe(100));
   expect(new Set(receiver.received.map(({ url }) => url)).size).toBe(100);
   expect(receiver.received.every(({ body }) => body.equals(BODY))).toBe(true);
-}, 60_000);
+});
 
 it('dead letters of the largest size are all sent again, by filter in pages and by id', async () => {
   status = 500;
@@ -51,7 +51,7 @@ it('dead letters of the largest size are all sent again, by filter in pages and 
   await eventually(async () => {
     const [row] = await namespace.query<{ n: number }>('select count(*)::int as n from $schema.dead_letters');
     expect(row?.n).toBe(40);
-  }, 30_000);
+  });
   type Resent = { cursor: string; responses: { messageId: string }[] };
   const later = { 'upstash-delay': '1h' };
   const [first, some] = await call<Resent>('/v2/dlq/retry?label=large-dead&count=10', 'POST', later);
@@ -64,7 +64,7 @@ it('dead letters of the largest size are all sent again, by filter in pages and 
   );
   expect([second, rest.responses.length, rest.cursor]).toEqual([201, 30, '']);
   const waiting = await namespace.query<{ n: number }>(
-    `select count(distinct url)::int as n from $schema.messages where finished_at is null`,
+    `select count(distinct url)::int as n from $schema.messages where finished_at is null and url like '%/dead/%'`,
   );
   expect(waiting).toEqual([{ n: 40 }]);
-}, 90_000);
+});

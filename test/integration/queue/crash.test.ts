@@ -10,7 +10,7 @@ import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway
 import { TOKENS } from '../../support/tokens.js';
 
 const CONCURRENCY = 20;
-const namespace = queueNamespace({ concurrency: CONCURRENCY, stopGraceMs: 1_000 });
+const namespace = queueNamespace({ concurrency: CONCURRENCY, stopGraceMs: 30_000 });
 let receiver: Receiver;
 /** What the destination does with a message; called with its number. */
 let answer: (n: number, respond: (status: number, headers?: Record<string, string>) => void) => void;
@@ -32,10 +32,10 @@ afterAll(async () => {
   await namespace.remove();
 });
 
-async function start(): Promise<SpawnedGateway> {
-  const gateway = await spawnGateway({ queue: namespace.config });
+async function start(change: Record<string, unknown> = {}): Promise<SpawnedGateway> {
+  const gateway = await spawnGateway({ queue: { ...namespace.config, ...change } });
   gateways.push(gateway);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 20_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
   return gateway;
 }
 
@@ -62,21 +62,17 @@ async function publishAccepted(
 }
 const range = (count: number, from = 0) => Array.from({ length: count }, (_, i) => from + i);
 
-async function expectAllDelivered(
-  path: string,
-  accepted: readonly number[],
-  timeoutMs = 30_000,
-): Promise<void> {
+async function expectAllDelivered(path: string, accepted: readonly number[]): Promise<void> {
   await eventually(() => {
     const got = new Set(arrivals(path));
     expect(accepted.filter((n) => !got.has(n))).toEqual([]);
-  }, timeoutMs);
+  });
   await eventually(async () => {
     const [row] = await namespace.query<{ open: number }>(
       'select count(*)::int as open from $schema.messages where finished_at is null',
     );
     expect(row?.open).toBe(0);
-  }, timeoutMs);
+  });
 }
 const duplicates = (path: string) => arrivals(path).length - new Set(arrivals(path)).size;
 
@@ -93,7 +89,7 @@ it('killed while publishing, delivering, retrying and calling back, three times:
     const first = await publishAccepted(gateway, path, range(100, life * 300), headers);
     expect(first).toHaveLength(100);
     const rest = publishAccepted(gateway, path, range(200, life * 300 + 100), headers);
-    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30), 20_000);
+    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30));
     await gateway.kill();
     accepted.push(...first, ...(await rest));
   }
@@ -105,7 +101,7 @@ it('killed while publishing, delivering, retrying and calling back, three times:
   expect(retried.length).toBeGreaterThan(100);
   for (const n of retried)
     expect(arrivals(path).filter((other) => other === n).length).toBeGreaterThanOrEqual(2);
-}, 120_000);
+});
 
 it('killed beside another gateway: that one takes over, with no more duplicates than were in flight', async () => {
   const path = freshPath();
@@ -116,7 +112,7 @@ it('killed beside another gateway: that one takes over, with no more duplicates 
   await doomed.kill();
   await expectAllDelivered(path, accepted);
   expect(duplicates(path)).toBeLessThanOrEqual(CONCURRENCY);
-}, 60_000);
+});
 
 it('killed while messages die and call back, twice: each is delivered or dead, with one dead letter and its failure callback', async () => {
   const [path, failed] = [freshPath(), freshPath()];
@@ -129,7 +125,7 @@ it('killed while messages die and call back, twice: each is delivered or dead, w
   for (let life = 0; life < 2; life++) {
     const gateway = await start();
     const some = publishAccepted(gateway, path, range(200, life * 200), headers);
-    await eventually(() => expect(arrivals(failed).length).toBeGreaterThan(10 + life * 100), 20_000);
+    await eventually(() => expect(arrivals(failed).length).toBeGreaterThan(10 + life * 100));
     await gateway.kill();
     accepted.push(...(await some));
   }
@@ -148,7 +144,7 @@ it('killed while messages die and call back, twice: each is delivered or dead, w
   // each once, but for those that were on their way when a gateway died
   expect(new Set(ids).size).toBe(dead.length);
   expect(ids.length - dead.length).toBeLessThanOrEqual(2 * CONCURRENCY);
-}, 120_000);
+});
 
 it('killed in the midst of an ordered queue: all arrive, and none before the one that was published before it', async () => {
   const path = freshPath();
@@ -165,25 +161,30 @@ it('killed in the midst of an ordered queue: all arrive, and none before the one
   await doomed.kill();
   const other = await start();
   for (let n = 60; n < 80; n++) await enqueue(other, n);
-  await expectAllDelivered(path, range(80), 60_000);
+  await expectAllDelivered(path, range(80));
   const firsts = arrivals(path).filter((n, i, all) => all.indexOf(n) === i);
   expect(firsts).toEqual(range(80));
   expect(duplicates(path)).toBeLessThanOrEqual(1);
-}, 120_000);
+});
 
 describe('SIGTERM', () => {
   it('lets attempts end and delivers nothing twice', async () => {
     const path = freshPath();
-    answer = (_, respond) => void setTimeout(respond, 100, 200);
+    const open: (() => void)[] = [];
+    answer = (_, respond) => void open.push(() => respond(200));
     const gateway = await start();
-    const accepted = await publishAccepted(gateway, path, range(200));
-    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(20));
-    expect(await gateway.stop()).toBe(0);
-    expect(arrivals(path).length).toBeLessThan(200);
+    const accepted = await publishAccepted(gateway, path, range(50));
+    await eventually(() => expect(arrivals(path)).toHaveLength(CONCURRENCY));
+    const stopped = gateway.stop();
+    await eventually(() => expect(gateway.lines.join('\n')).toContain('"msg":"stopping"'));
+    for (const end of open) end();
+    expect(await stopped).toBe(0);
+    expect(arrivals(path)).toHaveLength(CONCURRENCY);
+    answer = (_, respond) => respond(200);
     await start();
     await expectAllDelivered(path, accepted);
     expect(duplicates(path)).toBe(0);
-  }, 60_000);
+  });
 
   it('interrupts attempts that take too long, and the next gateway repeats them at once', async () => {
     const path = freshPath();
@@ -191,17 +192,18 @@ describe('SIGTERM', () => {
     answer = (_, respond) => {
       if (!hang) respond(200);
     };
-    const gateway = await start();
+    const gateway = await start({ stopGraceMs: 1_000 });
     const accepted = await publishAccepted(gateway, path, range(10));
     await eventually(() => expect(arrivals(path)).toHaveLength(10));
     const started = performance.now();
     expect(await gateway.stop()).toBe(0);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    // an attempt may take 5 minutes
+    expect(performance.now() - started).toBeLessThan(60_000);
     hang = false;
     const leases = await namespace.query('select id from $schema.messages where lease_until > now()');
     expect(leases).toEqual([]);
     await start();
     await expectAllDelivered(path, accepted);
     expect(duplicates(path)).toBe(10);
-  }, 60_000);
+  });
 });

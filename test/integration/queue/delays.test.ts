@@ -2,23 +2,23 @@ import { connect } from 'amqplib';
 import { describeTopology } from '../../../src/services/queue/topology.js';
 import { backend } from '../../support/backend.js';
 import { backendAddress } from '../../support/environment.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, HANGS_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
 
-const GRACE_MS = 8_000;
+const GRACE_MS = 20_000;
 const namespace = queueNamespace({ sweepGraceMs: GRACE_MS });
 let gateway: RunningGateway;
 let receiver: Receiver;
 
 const isReady = async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
-const ready = () => eventually(isReady, 60_000);
+const ready = () => eventually(isReady);
 
 beforeAll(async () => {
   gateway = await startGateway({ queue: namespace.config });
   receiver = await startReceiver();
   await ready();
-}, 90_000);
+});
 afterAll(async () => {
   await gateway?.stop();
   await receiver?.stop();
@@ -50,37 +50,59 @@ async function publishSpread(messages: number, seconds: number): Promise<Timed[]
   return timed;
 }
 
-/** How long after its time each arrived, in ms, in ascending order; every one arrived once and none early. */
-async function lateness(timed: readonly Timed[], timeoutMs: number): Promise<number[]> {
+interface Arrival extends Timed {
+  readonly at: number;
+}
+
+/** In the order in which they arrived; every one arrived once and none early. */
+async function arrivalsOf(timed: readonly Timed[]): Promise<Arrival[]> {
   const paths = new Set(timed.map(({ path }) => path));
   const arrived = () => receiver.received.filter(({ url }) => paths.has(url));
+  const lastDue = Math.max(...timed.map(({ due }) => due));
+  const timeoutMs = Math.max(0, lastDue - performance.now()) + HANGS_MS;
   await eventually(() => expect(arrived().length).toBeGreaterThanOrEqual(timed.length), timeoutMs);
   const at = new Map(arrived().map(({ url, at }) => [url, at]));
   expect(at.size).toBe(timed.length);
   expect(arrived()).toHaveLength(timed.length);
   for (const { path, earliest } of timed) expect(at.get(path)).toBeGreaterThan(earliest);
-  return timed.map(({ path, due }) => (at.get(path) as number) - due).sort((a, b) => a - b);
+  return timed.map((one) => ({ ...one, at: at.get(one.path) as number })).sort((a, b) => a.at - b.at);
 }
 
-/** Whoever waited behind another or for the sweeper would fail; a busy machine may (the bench measures what an idle one does). */
-function expectOnTime(late: readonly number[]): void {
-  expect(late[Math.floor(late.length * 0.5)]).toBeLessThan(1_000);
-  expect(late[Math.floor(late.length * 0.99)]).toBeLessThan(5_000);
+/**
+ * Whoever waited behind another or for the sweeper would have been overtaken by those due well after it. A busy machine
+ * makes all of them late alike, and only some: the first tenth tells of those that had not to wait for it.
+ */
+function expectOnTime(arrivals: readonly Arrival[]): void {
+  const late = arrivals.map(({ at, due }) => at - due).sort((a, b) => a - b);
+  expect(late[Math.floor(late.length * 0.1)]).toBeLessThan(1_000);
+  let latestDue = Number.NEGATIVE_INFINITY;
+  const overtaken = arrivals.map(({ due }) => {
+    latestDue = Math.max(latestDue, due);
+    return latestDue - due;
+  });
+  overtaken.sort((a, b) => a - b);
+  expect(overtaken[Math.floor(overtaken.length * 0.5)]).toBeLessThan(1_000);
+  expect(overtaken[Math.floor(overtaken.length * 0.99)]).toBeLessThan(5_000);
 }
 
 it('delivers messages at their time, in whatever order they were published, none early', async () => {
   const timed = await publishSpread(400, 8);
-  expectOnTime(await lateness(timed, 20_000));
-}, 60_000);
+  expectOnTime(await arrivalsOf(timed));
+});
 
 it('loses no delayed message when RabbitMQ is killed while some go from level to level; those due later are on time', async () => {
+  // until RabbitMQ is back before most are due, however long it takes for that
+  for (let seconds = 30; (await dueAfterKill(seconds)) <= 20; seconds *= 4) expect(seconds).toBe(30);
+}, 600_000);
+
+/** @returns how many of the messages, spread over so many seconds, were due later than RabbitMQ was back */
+async function dueAfterKill(seconds: number): Promise<number> {
   const rabbitmq = backend('rabbitmq');
-  const timed = await publishSpread(400, 30);
+  const timed = await publishSpread(400, seconds);
   const paths = new Set(timed.map(({ path }) => path));
-  // so many are due within about three seconds
-  await eventually(
-    () => expect(receiver.received.filter(({ url }) => paths.has(url)).length).toBeGreaterThan(40),
-    20_000,
+  // so many are due within a tenth of the time
+  await eventually(() =>
+    expect(receiver.received.filter(({ url }) => paths.has(url)).length).toBeGreaterThan(40),
   );
   await rabbitmq.kill();
   try {
@@ -94,10 +116,10 @@ it('loses no delayed message when RabbitMQ is killed while some go from level to
     timed.filter(({ due }) => due <= back + 1_000),
     timed.filter(({ due }) => due > back + 1_000),
   ];
-  expect(later.length).toBeGreaterThan(20);
-  expectOnTime(await lateness(later, 60_000));
-  await lateness(away, 60_000);
-}, 150_000);
+  if (later.length > 20) expectOnTime(await arrivalsOf(later));
+  await arrivalsOf(away);
+  return later.length;
+}
 
 it('after a new connection, gives messages whose token was lost another one soon after their time', async () => {
   const { names } = describeTopology(namespace.prefix);
@@ -108,13 +130,13 @@ it('after a new connection, gives messages whose token was lost another one soon
   const earliest = performance.now() + delayMs;
   const { status } = await publish(gateway, receiver.url + path, { 'upstash-delay': `${delayMs}ms` });
   expect(status).toBe(200);
-  // 9 s are 72 units of 125 ms: two of the second level, then 8
-  expect((await channel.purgeQueue(names.wait(1, 2))).messageCount).toBe(1);
+  // 21 s are 168 units of 125 ms: five of the second level, then 8
+  expect((await channel.purgeQueue(names.wait(1, 5))).messageCount).toBe(1);
   // the gateway notices, and connects anew to declare it
   await channel.deleteQueue(names.unrouted);
   await connection.close();
-  const timed = [{ path, earliest, due: earliest }];
-  const [late] = await lateness(timed, delayMs + GRACE_MS);
+  const [arrival] = await arrivalsOf([{ path, earliest, due: earliest }]);
+  const late = (arrival as Arrival).at - earliest;
   expect(late).toBeGreaterThan(3_000);
-  expect(late).toBeLessThan(GRACE_MS - 1_000);
-}, 60_000);
+  expect(late).toBeLessThan(GRACE_MS);
+});

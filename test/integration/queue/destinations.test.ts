@@ -15,7 +15,7 @@ beforeAll(async () => {
   gateway = await startGateway({ queue: namespace.config });
   hanging = await startReceiver((_, response) => void opened.then(() => response.end()));
   quick = await startReceiver();
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 30_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   release();
@@ -35,24 +35,22 @@ const publishTo = async (receiver: Receiver, count: number) => {
 
 it('delivers to others while more messages than there are places wait for a destination that hangs', async () => {
   await publishTo(hanging, 60);
-  await eventually(() => expect(hanging.received).toHaveLength(10), 10_000);
-  const started = performance.now();
+  await eventually(() => expect(hanging.received).toHaveLength(10));
   await publishTo(quick, 30);
-  await eventually(() => expect(quick.received).toHaveLength(30), 10_000);
-  expect(performance.now() - started).toBeLessThan(3_000);
+  await eventually(() => expect(quick.received).toHaveLength(30));
   expect(hanging.received).toHaveLength(10);
   expect(new Set(paths(quick)).size).toBe(30);
-}, 40_000);
+});
 
 it('delivers what had to wait once, as a first attempt, when the destination answers again', async () => {
   release();
-  await eventually(() => expect(new Set(paths(hanging)).size).toBe(60), 20_000);
+  await eventually(() => expect(new Set(paths(hanging)).size).toBe(60));
   await eventually(async () => {
     const states = await namespace.query('select state, count(*)::int as n from $schema.messages group by 1');
     expect(states).toEqual([{ state: 'DELIVERED', n: 90 }]);
-  }, 10_000);
+  });
   expect(hanging.received).toHaveLength(60);
   expect(new Set(hanging.received.map(({ headers }) => headers['upstash-retried']))).toEqual(new Set(['0']));
   const claims = await namespace.query('select max(claims) as most from $schema.messages');
   expect(claims).toEqual([{ most: 1 }]);
-}, 40_000);
+});

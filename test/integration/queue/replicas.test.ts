@@ -15,7 +15,7 @@ beforeAll(async () => {
   receiver = await startReceiver();
   for (let i = 0; i < 2; i++) gateways.push(await startGateway({ queue: namespace.config }));
   for (const { url } of gateways)
-    await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200), 20_000);
+    await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   for (const gateway of gateways) await gateway.stop();

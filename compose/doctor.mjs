@@ -1,0 +1,193 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { freemem, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { ensureGateway, hasBuild, hasPackages } from './ensure.mjs';
+import { check, runningGateway } from './gateway.mjs';
+import { isFit } from './node.mjs';
+import {
+  askRegistry,
+  demandStateFolder,
+  diskSpace,
+  likelyNeeds,
+  neededBackends,
+  takenPorts,
+  whyNotNative,
+} from './preflight.mjs';
+import { commandLine, profile, stateDir } from './profile.mjs';
+import { runProgram } from './run-program.mjs';
+import { currentState } from './status.mjs';
+
+/** Resident, with README's lines sent: the four backends and the gateway. */
+const neededMemoryMb = 1_500;
+
+/**
+ * What is found of one thing.
+ * @typedef {{about: string, words: string, mend?: string}} Finding mend: it is wrong, and what helps
+ */
+
+/** @returns {Finding} */
+function node() {
+  const { version } = process;
+  if (isFit(version)) return { about: 'Node', words: version };
+  return { about: 'Node', words: `${version}, too old for the gateway; a start fetches a newer one` };
+}
+
+/** @returns {Finding} */
+function stateFolder() {
+  try {
+    demandStateFolder();
+    return { about: 'state', words: stateDir };
+  } catch (error) {
+    return { about: 'state', words: stateDir, mend: error.message };
+  }
+}
+
+/** @returns {Finding} */
+function disk() {
+  const { needed, free, isEnough } = diskSpace(true);
+  const words = `${free} MB free, a start may take ${needed} MB`;
+  return isEnough
+    ? { about: 'disk', words }
+    : { about: 'disk', words, mend: 'make room, or set PORTICO_STATE_DIR' };
+}
+
+/** What the kernel could give to programs now, in MB: caches can go. */
+function availableMemory() {
+  const kb = existsSync('/proc/meminfo')
+    ? /^MemAvailable:\s+(\d+)/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]
+    : undefined;
+  return Math.round((kb === undefined ? freemem() : Number(kb) * 1024) / 1e6);
+}
+
+/** @returns {Finding} */
+function memory(anythingRuns) {
+  const available = availableMemory();
+  const words = `${available} of ${Math.round(totalmem() / 1e6)} MB are free`;
+  if (anythingRuns || available >= neededMemoryMb) return { about: 'memory', words };
+  const mend = `all four backends want ${neededMemoryMb} MB: end other programs, or leave services out of the configuration`;
+  return { about: 'memory', words, mend };
+}
+
+const ask = (...args) => runProgram('docker', args, { timeoutMs: 5_000 }).then((text) => text.trim());
+
+/** @returns {Promise<Finding>} */
+async function docker() {
+  const about = 'Docker';
+  const engine = await ask('info', '--format', '{{.ServerVersion}}').catch(() => '');
+  if (engine === '') return { about, words: 'no engine answers; backends run as processes' };
+  const compose = await ask('compose', 'version', '--short').catch(() => '');
+  if (compose === '') {
+    const mend = process.env.PORTICO_BACKENDS === 'docker' ? { mend: "install Docker's Compose plugin" } : {};
+    return { about, words: `engine ${engine} without Compose v2; backends run as processes`, ...mend };
+  }
+  return { about, words: `engine ${engine}, Compose ${compose}` };
+}
+
+/** @returns {Finding} */
+function platform(engine) {
+  const words = `${process.platform} ${process.arch}`;
+  const reason = engine === 'docker' ? undefined : whyNotNative();
+  if (reason === undefined) return { about: 'platform', words };
+  const mend = `without Docker backends run on Linux with glibc on x64 or arm64, and ${reason}: start a Docker engine`;
+  return { about: 'platform', words, mend };
+}
+
+/** @returns {Promise<Finding>} */
+async function network() {
+  try {
+    const { place, reason } = await askRegistry();
+    if (reason === undefined) return { about: 'network', words: `${place} answers` };
+    const mend = hasPackages()
+      ? {}
+      : { mend: 'mend the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY)' };
+    return { about: 'network', words: `${place}, npm's registry, does not answer (${reason})`, ...mend };
+  } catch {
+    const mend = hasPackages() ? {} : { mend: 'install npm, or add it to PATH' };
+    return { about: 'network', words: 'not asked: there is no npm', ...mend };
+  }
+}
+
+/** @returns {Promise<{report?: import('./gateway.mjs').Check, findings: Finding[]}>} */
+async function configuration() {
+  if (!hasPackages() || !hasBuild() || !isFit(process.version)) return { findings: [] };
+  try {
+    await ensureGateway(() => undefined);
+    const report = await check();
+    return {
+      report,
+      findings: [{ about: 'settings', words: `usable; serves ${report.services.join(', ')}` }],
+    };
+  } catch (error) {
+    const mend = 'mend what is named above, or the variables that it names';
+    return { findings: [{ about: 'settings', words: error.message, mend }] };
+  }
+}
+
+/** @returns {Promise<Finding>} */
+async function ports(p, engine, report) {
+  const guess = likelyNeeds(p, undefined);
+  const names = report === undefined ? guess.backends : neededBackends(report.backends);
+  const gateway = report === undefined ? guess.gateway : Number(new URL(report.url).port || 80);
+  const taken = await takenPorts(p, engine, names, gateway);
+  if (taken.length === 0)
+    return { about: 'ports', words: `${gateway} and those of ${names.join(', ')} are free` };
+  const rows = taken.map(({ port, owner, holder }) => `${port} (${owner}) is taken by ${holder}`);
+  const mend =
+    'end those programs, or move away: PORTICO_HTTP_PORT for the gateway, PORTICO_PORT_BASE for backends';
+  return { about: 'ports', words: rows.join('; '), mend };
+}
+
+/** The end of a log, as lines of their own. */
+function lastLines(p, name) {
+  const file = join(p.logs, `${name}.log`);
+  if (!existsSync(file) || statSync(file).size === 0) return '';
+  const lines = readFileSync(file, 'utf8').trim().split('\n').slice(-5);
+  return `\n${lines.map((line) => `             ${line.slice(0, 200)}`).join('\n')}\n             (${file})`;
+}
+
+/** @returns {Finding[]} of what runs, or ought to */
+function running(p, { rows }) {
+  return rows.map(({ name, words, isWell, isRunning }) => {
+    if (isWell && (isRunning || name !== 'gateway')) return { about: name, words };
+    const isDown = !isRunning || name === 'gateway';
+    const mend = isDown
+      ? `${commandLine('start')} brings up again what is down`
+      : `${commandLine('stop')}, then ${commandLine('start')}`;
+    return { about: name, words: words + lastLines(p, name), mend };
+  });
+}
+
+/**
+ * Looks at all that a start depends on, changes nothing, and prints one line for each.
+ * @returns {Promise<number>} the exit code: 0 when all is well
+ */
+export async function doctor() {
+  const p = profile('dev');
+  const state = existsSync(p.run) ? await currentState().catch(() => undefined) : undefined;
+  const anythingRuns = state?.rows.some(({ isRunning }) => isRunning) ?? false;
+  const engineFinding = await docker();
+  const engine = state?.engine ?? (/Compose/.test(engineFinding.words) ? 'docker' : 'native');
+  const { report, findings } = await configuration();
+  const all = [
+    node(),
+    platform(engine),
+    engineFinding,
+    stateFolder(),
+    disk(),
+    memory(anythingRuns),
+    await network(),
+    ...findings,
+    ...(anythingRuns && state ? running(p, state) : [await ports(p, engine, report)]),
+  ];
+  for (const { about, words, mend } of all) {
+    console.log(`${mend === undefined ? 'ok   ' : 'WRONG'} ${about.padEnd(10)} ${words}`);
+    if (mend !== undefined) console.log(`${''.padEnd(17)}-> ${mend}`);
+  }
+  const wrong = all.filter(({ mend }) => mend !== undefined).length;
+  const told =
+    runningGateway(p) === undefined && !anythingRuns
+      ? 'Nothing runs, and nothing keeps it from starting.'
+      : 'All is well.';
+  console.log(wrong === 0 ? told : `${wrong} of ${all.length} things are wrong.`);
+  return wrong === 0 ? 0 : 1;
+}

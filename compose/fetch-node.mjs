@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { withLock } from './lock.mjs';
+import { isInstalled, root, stateDir } from './profile.mjs';
+import { runProgram } from './run-program.mjs';
+
+/** The Node, and the npm, that are fetched where an older Node is installed, with their digests. */
+const locked = JSON.parse(readFileSync(new URL('node-lock.json', import.meta.url), 'utf8'));
+
+const home = join(stateDir, 'programs', `node-${locked.version}`);
+const program = join(home, 'node_modules/.bin/node');
+/** 60 MB at 200 kB/s. */
+const downloadLimitMs = 300_000;
+
+/** @returns {string | undefined} the program of the Node that an earlier start fetched */
+export const fetchedNode = () => (existsSync(program) ? program : undefined);
+
+/** Where npm looks for the settings of a project: the checkout, or the folder of whoever uses the package. */
+const npmFolder = isInstalled ? process.cwd() : root;
+
+/** The npm that started this process, else the first on PATH. */
+export function npm(args, options = {}) {
+  const { npm_execpath: own = '' } = process.env;
+  const [file, first] = basename(own) === 'npm-cli.js' ? [process.execPath, [own]] : ['npm', []];
+  return runProgram(file, [...first, ...args], { cwd: npmFolder, ...options });
+}
+
+/** @throws {Error} when what npm has packed is not what the lock file names */
+async function download({ name, version, integrity }, folder) {
+  const args = ['pack', `${name}@${version}`, '--silent', '--pack-destination', folder];
+  const said = await npm(args, { timeoutMs: downloadLimitMs });
+  const file = join(folder, said.trim().split('\n').at(-1) ?? '');
+  const digest = createHash('sha512').update(readFileSync(file)).digest('base64');
+  if (`sha512-${digest}` !== integrity)
+    throw new Error(`${name} ${version} as the registry gives it is not what compose/node-lock.json names`);
+  return file;
+}
+
+async function install() {
+  const half = `${home}.new`;
+  rmSync(half, { recursive: true, force: true });
+  mkdirSync(half, { recursive: true });
+  const files = await Promise.all([locked.node[process.arch], locked.npm].map((one) => download(one, half)));
+  const quietly = ['--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts', '--offline'];
+  await npm(['install', '--silent', '--prefix', half, ...quietly, ...files], { timeoutMs: downloadLimitMs });
+  for (const file of files) rmSync(file);
+  // headers for compilers, half of its size
+  rmSync(join(half, 'node_modules', locked.node[process.arch].name, 'include'), { recursive: true });
+  rmSync(home, { recursive: true, force: true });
+  renameSync(half, home);
+}
+
+/**
+ * Fetches the Node that the gateway is made for.
+ * @returns {Promise<string>} its program
+ * @throws {Error} in one sentence
+ */
+export async function fetchNode() {
+  const { node } = process.versions;
+  if (process.platform !== 'linux' || locked.node[process.arch] === undefined)
+    throw new Error(
+      `Portico needs Node 22.19 or newer, and this is Node ${node}: install Node ${locked.version}.`,
+    );
+  mkdirSync(join(stateDir, 'programs'), { recursive: true });
+  await withLock(join(stateDir, 'install.lock'), async () => {
+    if (fetchedNode() !== undefined) return;
+    console.error(
+      `Node ${node} is too old for the gateway: fetching Node ${locked.version} into ${home} (55 MB)`,
+    );
+    await install();
+  });
+  return program;
+}

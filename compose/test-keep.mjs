@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { ensurePackages } from './ensure.mjs';
+import { catchSignals, Interrupted, interrupted } from './interruption.mjs';
+import { withLock } from './lock.mjs';
+import { writePidFile } from './processes.mjs';
+import { makeFolders, profile } from './profile.mjs';
+import { createProgress } from './progress.mjs';
+import {
+  allBackends,
+  areKept,
+  dropBackends,
+  freshBackends,
+  keeperFile,
+  startBackends,
+} from './test-backends.mjs';
+
+// npm run backends: keeps the backends of the tests until Ctrl-C, for any number of `npm test -- FILE`.
+
+const say = createProgress();
+
+async function main() {
+  catchSignals((cause) => say('stop', cause));
+  makeFolders(profile('test'));
+  if (areKept()) throw new Error('another npm run backends keeps them already.');
+  await ensurePackages((line) => say('packages', line));
+  // a run of the tests that has backends of its own is let end first
+  const lock = join(profile('test').run, 'test.lock');
+  const waiting = (pid) => say('backends', `npm test is at work (process ${pid}); waiting for it`);
+  const set = await withLock(lock, freshBackends, waiting);
+  try {
+    await withLock(lock, () => startBackends(set, allBackends, say), waiting);
+    writePidFile(keeperFile(), process.pid);
+    say('backends', 'are kept for npm test -- FILE; Ctrl-C ends them');
+    await interrupted();
+  } finally {
+    await dropBackends(set);
+    say('backends', 'stopped');
+  }
+}
+
+main().then(
+  () => process.exit(),
+  (error) => {
+    if (!(error instanceof Interrupted)) console.error(error.message);
+    process.exit(error instanceof Interrupted ? 130 : 1);
+  },
+);
