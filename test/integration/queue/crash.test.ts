@@ -1,7 +1,7 @@
 import { eventually } from '../../support/eventually.js';
 import {
   type Published,
-  publish,
+  publishUntilTaken,
   queueNamespace,
   type Receiver,
   startReceiver,
@@ -55,7 +55,9 @@ async function publishAccepted(
 ): Promise<number[]> {
   const replies = await Promise.all(
     numbers.map((n) =>
-      publish(gateway, `${receiver.url}${path}?${n}`, headers).catch((): Partial<Published> => ({})),
+      publishUntilTaken(gateway, `${receiver.url}${path}?${n}`, headers).catch(
+        (): Partial<Published> => ({}),
+      ),
     ),
   );
   return numbers.filter((_, i) => replies[i]?.status === 200);

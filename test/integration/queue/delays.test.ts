@@ -4,7 +4,13 @@ import { backend } from '../../support/backend.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually, HANGS_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  publish,
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue.js';
 
 const GRACE_MS = 20_000;
 const namespace = queueNamespace({ sweepGraceMs: GRACE_MS });
@@ -41,7 +47,9 @@ async function publishSpread(messages: number, seconds: number): Promise<Timed[]
     const delayMs = 200 + Math.floor((((index * 7_919) % messages) / messages) * seconds * 1_000);
     const path = `/${++count}`;
     const earliest = performance.now() + delayMs;
-    const { status } = await publish(gateway, receiver.url + path, { 'upstash-delay': `${delayMs}ms` });
+    const { status } = await publishUntilTaken(gateway, receiver.url + path, {
+      'upstash-delay': `${delayMs}ms`,
+    });
     expect(status).toBe(200);
     timed.push({ path, earliest, due: performance.now() + delayMs });
   };
