@@ -339,7 +339,7 @@ describe('data of another Redis', () => {
     await rename(stateFile('data/redis'), stateFile('data/redis.aside'));
     await stop();
     expect((await start('--detach')).out).not.toContain('NOT AVAILABLE');
-  });
+  }, 120_000);
 });
 
 describe('npm start in the foreground', () => {
