@@ -159,7 +159,7 @@ describe('Dockerfile', () => {
   it('copies only what is there and what its ignore file lets through', () => {
     const dockerfile = readFileSync('compose/Dockerfile', 'utf8');
     const ignore = readFileSync('compose/Dockerfile.dockerignore', 'utf8').split('\n');
-    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
+    const sources = [...dockerfile.matchAll(/^COPY (?!--from)(?:--\S+ )*(.+) \S+$/gm)].flatMap(
       (m) => m[1]?.split(' ') ?? [],
     );
     expect(sources).toContain('src');
