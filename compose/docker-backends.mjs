@@ -88,12 +88,14 @@ async function startSingly(compose, list) {
   return results;
 }
 
-/** What a container said last says more than that it is not healthy. */
+/** In one line: what the engine refused, and what the container said last, which says more than that it is not healthy. */
 async function reasonOf(compose, name, error) {
+  const refused = /Error response from daemon: ([^|]*)/.exec(error.message)?.[1]?.trim();
   const words = await compose(['logs', '--no-color', '--no-log-prefix', '--tail', '3', name], 15_000).catch(
     () => '',
   );
-  return [error.message, ...words.split('\n')].filter((line) => line.trim() !== '').join(' | ');
+  const lines = [refused === undefined ? error.message : `Docker: ${refused}`, ...words.split('\n')];
+  return lines.filter((line) => line.trim() !== '').join(' | ');
 }
 
 /** `docker compose ps`, one JSON object a line. */

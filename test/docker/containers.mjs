@@ -39,16 +39,17 @@ export function containers(env) {
       }
     },
 
-    /** Kills what runs in a container and waits until the engine has started it again. */
+    /** Kills what runs in a container and waits until the engine has started it again and it is healthy. */
     async crash(id) {
       const { RestartCount: before, Config } = await inspect(id);
       const killer = /node/.test(Config.Cmd?.[0] ?? '') ? killers[1] : killers[0];
       await docker(['exec', id, ...killer]).catch(() => undefined);
-      for (let turn = 0; turn < 60; turn += 1) {
-        if ((await inspect(id)).RestartCount > before) return;
+      for (let turn = 0; turn < 240; turn += 1) {
+        const { RestartCount, State } = await inspect(id);
+        if (RestartCount > before && State.Health?.Status === 'healthy') return;
         await sleep(500);
       }
-      throw new Error('it was not started again');
+      throw new Error('it did not come back');
     },
   };
 }
