@@ -188,7 +188,7 @@ describe('npm start -- --detach', () => {
   it('writes addresses so that a shell reads them back', async () => {
     environment.PORTICO_DATABASE_URL = "postgres://u:p'w@127.0.0.1/x?a=1&b=$(echo 2)";
     try {
-      await start('--detach');
+      expect(await start('--detach')).toMatchObject({ code: 0 });
       const source = 'set -a; . "$0"; printf %s "$PORTICO_DATABASE_URL"';
       const { stdout } = await promisify(execFile)('sh', ['-c', source, stateFile('connection.env')]);
       expect(stdout).toBe(environment.PORTICO_DATABASE_URL);

@@ -61,6 +61,9 @@ export async function startReceiver(
   };
 }
 
+/** Id of the message that was delivered. */
+export const messageIdOf = ({ headers }: Received) => headers['upstash-message-id'] as string;
+
 export interface QueueNamespace {
   /** The queue's section of a gateway's configuration: own names, loopback allowed, quick to notice what is lost. */
   readonly config: Readonly<Record<string, unknown>>;
@@ -122,7 +125,10 @@ export async function publish(
   return { status: reply.status, headers: reply.headers, body: (await reply.json()) as Published['body'] };
 }
 
-/** The same, and again as long as it is refused for now (503), as senders do: of many at once a busy machine refuses some. */
+/**
+ * The same, and again as long as it is refused for now (503), as senders do: of many at once a busy machine refuses some.
+ * Whatever came of those, the message that was taken has the id that is returned.
+ */
 export async function publishUntilTaken(...request: Parameters<typeof publish>): Promise<Published> {
   const end = performance.now() + HANGS_MS;
   for (;;) {
