@@ -1,23 +1,29 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fetchIndex, publicMirror } from '../../compose/native/programs/archive.mjs';
+import { download } from '../../compose/native/programs/download.mjs';
 
 /** Where systems and Nodes are kept between runs; making one takes a minute or two. */
 const cache = process.env.PORTICO_COLD_CACHE || '/var/cache/portico-cold';
 const checkout = process.cwd();
 
-/** The systems by name: what debootstrap is asked for. */
+/** The systems by name: what debootstrap is asked for, which knows where each comes from. */
 const systems = {
-  debian12: { suite: 'bookworm', mirror: 'http://deb.debian.org/debian' },
-  debian13: { suite: 'trixie', mirror: 'http://deb.debian.org/debian' },
-  ubuntu24: {
-    suite: 'noble',
-    mirror: 'http://archive.ubuntu.com/ubuntu',
-    keyring: '/usr/share/keyrings/ubuntu-archive-keyring.gpg',
-    keyringPackage: 'ubuntu-keyring',
-  },
+  debian12: { suite: 'bookworm' },
+  debian13: { suite: 'trixie' },
+  ubuntu24: { suite: 'noble', keys: 'ubuntu-keyring' },
 };
 
 /** The npm that a release of Node was shipped with. */
@@ -31,27 +37,48 @@ function install(...packages) {
   sh('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages]);
 }
 
+/** debootstrap's own files, with a script for a release that is newer than it: Ubuntu's releases share one. */
+function scriptsWith(suite) {
+  const own = '/usr/share/debootstrap';
+  if (existsSync(join(own, 'scripts', suite))) return own;
+  const folder = join(cache, 'debootstrap');
+  cpSync(own, folder, { recursive: true, verbatimSymlinks: true });
+  rmSync(join(folder, 'scripts', suite), { force: true });
+  symlinkSync('gutsy', join(folder, 'scripts', suite));
+  return folder;
+}
+
+/** The keys of another distribution, of which Debian's newest release has a package. @returns {Promise<string>} a file */
+async function keyringOf(name) {
+  const folder = join(cache, name);
+  const file = join(folder, 'usr/share/keyrings/ubuntu-archive-keyring.gpg');
+  if (existsSync(file)) return file;
+  const fields = (await fetchIndex(publicMirror, 'sid', 'amd64')).byName.get(name);
+  const deb = join(cache, `${name}.deb`);
+  const { Filename: path, Size: size, SHA256: sha256 } = fields;
+  await download(
+    { urls: [`${publicMirror}/${path}`], file: deb, size: Number(size), sha256 },
+    () => undefined,
+  );
+  sh('dpkg-deb', ['-x', deb, folder]);
+  return file;
+}
+
 /** A pristine system as debootstrap makes it: no Node, no package that Portico might want. */
-function baseOf(name, say) {
-  const { suite, mirror, keyring, keyringPackage } = systems[name];
+async function baseOf(name, say) {
+  const { suite, keys } = systems[name];
   const folder = join(cache, name);
   if (existsSync(folder)) return folder;
   say(`making the system ${name}`);
   mkdirSync(cache, { recursive: true });
   if (!existsSync('/usr/sbin/debootstrap')) install('debootstrap');
-  if (keyring && !existsSync(keyring)) install(keyringPackage);
   const half = `${folder}.new`;
   rmSync(half, { recursive: true, force: true });
-  const options = ['--variant=minbase', ...(keyring ? [`--keyring=${keyring}`] : [])];
-  // Debian's debootstrap knows Ubuntu's releases by one script
-  const script = existsSync(`/usr/share/debootstrap/scripts/${suite}`) ? [] : ['gutsy'];
-  sh(
-    'debootstrap',
-    [...options, suite, half, mirror, ...script.map((one) => `/usr/share/debootstrap/scripts/${one}`)],
-    {
-      timeout: 900_000,
-    },
-  );
+  const options = ['--variant=minbase', ...(keys ? [`--keyring=${await keyringOf(keys)}`] : [])];
+  sh('debootstrap', [...options, suite, half], {
+    env: { ...process.env, DEBOOTSTRAP_DIR: scriptsWith(suite) },
+    timeout: 900_000,
+  });
   renameSync(half, folder);
   return folder;
 }
@@ -104,7 +131,7 @@ export class BareRoot {
    * @param {(line: string) => void} say
    */
   static async create({ system, node, project, network = true, user = 'tester' }, say) {
-    const lower = `${nodeLayer(node)}:${baseOf(system, say)}`;
+    const lower = `${nodeLayer(node)}:${await baseOf(system, say)}`;
     const folder = mkdtempSync(join(tmpdir(), 'portico-cold-'));
     for (const name of ['upper', 'work', 'root']) mkdirSync(join(folder, name));
     const root = join(folder, 'root');

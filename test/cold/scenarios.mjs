@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { publicMirror } from '../../compose/native/programs/archive.mjs';
 import { BareRoot, quoted } from './bare-root.mjs';
 import { parseConnection, roundTrips } from './round-trips.mjs';
 
@@ -60,10 +61,9 @@ const inRoot = (wish, work) => async (say) => {
 
 /** A mirror on this machine that passes requests on, except those that a rule takes. */
 async function mirrorWith(rule) {
-  const upstream = 'http://deb.debian.org/debian';
   const server = createServer(async (request, response) => {
     if (rule(request, response)) return;
-    const answer = await fetch(upstream + request.url, {
+    const answer = await fetch(publicMirror + request.url, {
       headers: request.headers.range ? { range: request.headers.range } : {},
     });
     response.writeHead(answer.status, { 'content-type': 'application/octet-stream' });

@@ -13,13 +13,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { publicMirror } from '../../compose/native/programs/archive.mjs';
 import { root as checkout } from '../../compose/profile.mjs';
 
 const run = promisify(execFile);
 
 /** What is kept between runs: root file systems, images and the engines' own data. 6 GB. */
 export const cache = process.env.PORTICO_DOCKER_CACHE ?? '/var/cache/portico-docker';
-const mirror = process.env.PORTICO_DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
+const mirror = process.env.PORTICO_DEBIAN_MIRROR ?? publicMirror;
 const pluginFolder = 'usr/libexec/docker/cli-plugins';
 const jail = fileURLToPath(new URL('jail.sh', import.meta.url));
 

@@ -19,7 +19,7 @@ import { leavesOut } from './recipes.mjs';
  */
 
 /** The archive that every Debian mirror copies; PORTICO_DEBIAN_MIRROR names another one. */
-const publicMirror = 'http://deb.debian.org/debian';
+export const publicMirror = 'http://deb.debian.org/debian';
 /** The keys that sign Debian's releases (package debian-archive-keyring): a system that is not Debian has none. */
 const keysFile = join(root, 'compose/native/programs/debian-keys.asc');
 
