@@ -11,7 +11,9 @@ function holderOf(file) {
   try {
     const [pid, start = ''] = readFileSync(file, 'utf8').trim().split(' ');
     return { pid: Number(pid), start };
-  } catch {
+  } catch (error) {
+    // its holder has just left; whoever may not read it would wait for nothing
+    if (error.code !== 'ENOENT') throw error;
     return undefined;
   }
 }
@@ -51,10 +53,11 @@ function tryTake(file) {
  * @param {string} file
  * @param {() => Promise<T>} work
  * @param {(holder: number) => void} [onWait] called once, with the process that is waited for
+ * @param {boolean} [mayInterrupt] default true; whoever ends what he started waits although the user wants out
  * @returns {Promise<T>}
  * @throws {Error} when the holder does not finish within twelve minutes
  */
-export async function withLock(file, work, onWait) {
+export async function withLock(file, work, onWait, mayInterrupt = true) {
   const deadline = Date.now() + limitMs;
   let told = false;
   while (!tryTake(file)) {
@@ -62,7 +65,7 @@ export async function withLock(file, work, onWait) {
     if (holder && !told) onWait?.(holder.pid);
     told ||= holder !== undefined;
     if (Date.now() > deadline) throw new Error(`process ${holder?.pid} holds ${file} for too long`);
-    throwIfInterrupted();
+    if (mayInterrupt) throwIfInterrupted();
     await sleep(pollMs);
   }
   try {

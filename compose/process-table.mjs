@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { basename } from 'node:path';
 
 /** What is asked of /proc: who runs, who started whom, who listens. Linux only, like the native path. */
@@ -67,6 +67,15 @@ export function environmentOf(pid) {
  */
 export function taggedWith(variable) {
   return allProcesses().filter((row) => row.pid !== process.pid && environmentOf(row.pid).includes(variable));
+}
+
+/** @returns {boolean} whether a process has this folder as its working one; true where this user may not see it */
+export function worksIn(pid, folder) {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(folder);
+  } catch {
+    return true;
+  }
 }
 
 /** @returns {boolean} whether no process that this user may look into runs from a folder, or was given it as an argument */

@@ -17,6 +17,9 @@ function tagOf(pidFile) {
   return `${tagName}=${pidFile}`;
 }
 
+/** @returns {Record<string, string>} the tag for a program that this one waits for, and may be killed before it ends */
+export const tagged = (pidFile) => ({ [tagName]: pidFile });
+
 /** Writes a pid file: the number and the start time, by which a reused number is told apart. */
 export function writePidFile(pidFile, pid) {
   const row = readProcess(pid);

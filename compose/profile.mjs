@@ -41,6 +41,7 @@ export const stateDir = process.env.PORTICO_STATE_DIR
 
 /** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
 const portBases = { dev: 18070, test: 19070 };
+export const profileNames = Object.keys(portBases);
 
 /** The ports of a block: base + 1 is Redis, + 2 Postgres, and so on to base + 8. */
 function portsFrom(base, gateway) {
@@ -65,12 +66,18 @@ export function anythingRuns(run) {
 
 const portNote = (run) => join(run, 'port-base');
 
+/** @returns {number | undefined} undefined, too, where a full disk left the note empty */
+function notedPortBase(run) {
+  const noted = existsSync(portNote(run)) ? Number(readFileSync(portNote(run), 'utf8')) : 0;
+  return noted > 0 ? noted : undefined;
+}
+
 /**
  * The block of ports: that of what runs, else the environment's, else what the last start used, else the default.
  * A stop, or a second start from another shell, must find the first one's backends.
  */
 function portBase(name, run) {
-  const noted = existsSync(portNote(run)) ? Number(readFileSync(portNote(run), 'utf8')) : undefined;
+  const noted = notedPortBase(run);
   if (noted !== undefined && anythingRuns(run)) return noted;
   const text = process.env.PORTICO_PORT_BASE;
   if (text === undefined || text === '') return noted ?? portBases[name];

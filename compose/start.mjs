@@ -118,6 +118,7 @@ export async function start({ detach = false, config }) {
   const begun = { backends: [], gateway: false };
   const lock = join(p.run, 'lock');
   const waiting = (pid) => say('start', `another launcher is at work (process ${pid}); waiting for it`);
+  const end = () => withLock(lock, () => takeDown(set, begun, say), waiting, false);
   let up;
   try {
     up = await withLock(
@@ -130,7 +131,7 @@ export async function start({ detach = false, config }) {
       waiting,
     );
   } catch (error) {
-    if (begun.gateway || begun.backends.length > 0) await withLock(lock, () => takeDown(set, begun, say));
+    if (begun.gateway || begun.backends.length > 0) await end();
     throw error;
   }
   const file = writeConnection(p, up.report, up.env);
@@ -150,6 +151,6 @@ export async function start({ detach = false, config }) {
   console.log('Ctrl-C stops it.');
   const why = await stay(p);
   if (why === 'gone') say('gateway', `the gateway has ended; see ${join(p.logs, 'gateway.log')}`);
-  await withLock(lock, () => takeDown(set, begun, say));
+  await end();
   return why === 'gone' ? 1 : code;
 }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { throwIfInterrupted } from '../interruption.mjs';
 import { demandFree } from '../ports.mjs';
 import { readProcess } from '../process-table.mjs';
-import { familyOf, launch, readPidFile, signalAll, stopFamily, waitGone } from '../processes.mjs';
+import { familyOf, launch, readPidFile, signalAll, stopFamily, tagged, waitGone } from '../processes.mjs';
 import { commandAs, runnerFor } from './unprivileged.mjs';
 
 /**
@@ -35,7 +35,14 @@ const pollMs = 100;
 
 const pidFileOf = (p, name) => join(p.run, `${name}.pid`);
 /** RabbitMQ's port mapper is a process beside it, with a pid file of its own. */
-const companions = { rabbitmq: ['rabbitmq-epmd'] };
+const companions = { rabbitmq: ['rabbitmq-epmd'], postgres: ['postgres-setup'], kafka: ['kafka-setup'] };
+/**
+ * The environment of what prepares a backend's data: when its launcher is killed it goes on, and must have ended before
+ * the next one touches the same folder.
+ * @param {import('../profile.mjs').Profile} p
+ * @param {'postgres' | 'kafka'} name
+ */
+export const setupEnvironment = (p, name) => tagged(pidFileOf(p, `${name}-setup`));
 const pidFilesOf = (p, backend) =>
   [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
+import { setupEnvironment } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
 import { programOf } from './programs/programs.mjs';
@@ -69,16 +70,19 @@ function clusterId() {
   }
 }
 
-/** Formats the data folder once. A mark is set afterwards: a folder that was cut off half-way holds no data yet. */
+/**
+ * Formats the data folder once. A mark is set afterwards: a folder that was cut off half-way holds no data yet. One that
+ * a broker has run in does, with or without the mark that lies beside it.
+ */
 async function ensureFormatted({ p, runner }, conf, dataDir) {
   const mark = `${dataDir}.formatted`;
-  if (existsSync(mark)) return;
+  if (existsSync(join(dataDir, '__cluster_metadata-0')) || (existsSync(mark) && existsSync(dataDir))) return;
   rmSync(dataDir, { recursive: true, force: true });
   mkdirSync(dataDir, { recursive: true });
   giveTo(runner, dataDir);
   const options = javaArgs(p, 'kafka.tools.StorageTool', 'format', '-t', clusterId(), '-c', conf);
   const { file, args } = commandAs(runner, join(javaHomeOf(p), 'bin/java'), options);
-  await runProgram(file, args, { cwd: dataDir });
+  await runProgram(file, args, { cwd: dataDir, env: setupEnvironment(p, 'kafka') });
   writeFileSync(mark, '');
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Interrupted } from '../interruption.mjs';
 import { withLock } from '../lock.mjs';
-import { stateDir } from '../profile.mjs';
+import { profile, profileNames, stateDir } from '../profile.mjs';
 import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './backend.mjs';
 import { kafka } from './kafka.mjs';
 import { postgres } from './postgres.mjs';
@@ -38,7 +38,10 @@ async function install(p, list, progress) {
   } finally {
     process.umask(mask);
   }
-  if (failed.size === 0) installer.tidy(all.flatMap((backend) => backend.keeps?.(p) ?? []));
+  // another profile's data may need what this one's do not
+  const profiles = profileNames.map(profile);
+  const kept = all.flatMap((backend) => profiles.flatMap((one) => backend.keeps?.(one) ?? []));
+  if (failed.size === 0) installer.tidy(kept);
   return failed;
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { programOf } from './programs/programs.mjs';
+import { isThere, programOf } from './programs/programs.mjs';
 
 /**
  * The data of one major version of Postgres.
@@ -16,8 +16,8 @@ export const binOf = (p) => join(programOf(p, 'postgres').tree, `usr/lib/postgre
 /** @returns {string} the data of the present major version */
 export const dataOf = (p) => join(p.data, `postgres-${majorHere(p)}`);
 
-/** Data of other major versions, newest first; the oldest Portico had one folder without a number. @returns {Cluster[]} */
-export function olderClusters(p) {
+/** Newest first; the oldest Portico had one folder without a number. @returns {Cluster[]} */
+function allClusters(p) {
   const names = existsSync(p.data) ? readdirSync(p.data) : [];
   return names
     .filter((name) => /^postgres(-\d+)?$/.test(name) && existsSync(join(p.data, name, 'PG_VERSION')))
@@ -26,9 +26,11 @@ export function olderClusters(p) {
       folder,
       major: Number.parseInt(readFileSync(join(folder, 'PG_VERSION'), 'utf8'), 10),
     }))
-    .filter(({ major }) => major !== majorHere(p))
     .sort((a, b) => b.major - a.major);
 }
+
+/** Data of other major versions, newest first. @returns {Cluster[]} */
+export const olderClusters = (p) => allClusters(p).filter(({ major }) => major !== majorHere(p));
 
 /** Where an earlier start left the programs of a major version: below a tree of ours, or the copy of the system's own. */
 function programTreesOf(p, major) {
@@ -48,8 +50,9 @@ export function programsFor(p, { major }) {
 
 /** Programs whose data were not taken over yet must not be tidied away. @returns {string[]} */
 export function keptPrograms(p) {
-  if (existsSync(join(dataOf(p), 'PG_VERSION'))) return [];
-  return olderClusters(p).flatMap(({ major }) => programTreesOf(p, major));
+  // where the configuration names a Postgres, none was brought; there may be data all the same
+  if (isThere(p, 'postgres') && existsSync(join(dataOf(p), 'PG_VERSION'))) return [];
+  return allClusters(p).flatMap(({ major }) => programTreesOf(p, major));
 }
 
 /**

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Interrupted, interruption } from '../interruption.mjs';
 import { freePort } from '../ports.mjs';
 import { runProgram } from '../run-program.mjs';
+import { setupEnvironment } from './backend.mjs';
 import { binOf, majorHere, programsFor } from './postgres-clusters.mjs';
 import { commandAs, giveData } from './unprivileged.mjs';
 
@@ -15,7 +16,7 @@ const startLimitMs = 60_000;
 const expected = /^(psql:.*)?ERROR: {2}role "postgres" already exists$/;
 
 /** A server for the time of the copy, on a port of its own. */
-async function serve({ runner }, bin, folder) {
+async function serve({ p, runner }, bin, folder) {
   const port = await freePort();
   const settings = {
     listen_addresses: '127.0.0.1',
@@ -27,7 +28,12 @@ async function serve({ runner }, bin, folder) {
   };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const { file, args } = commandAs(runner, join(bin, 'postgres'), ['-D', folder, ...options]);
-  const child = spawn(file, args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const child = spawn(file, args, {
+    cwd: '/',
+    env: { ...process.env, ...setupEnvironment(p, 'postgres') },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
   let words = '';
   child.stderr.setEncoding('utf8').on('data', (text) => {
     words = (words + text).slice(-800);

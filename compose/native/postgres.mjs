@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcess } from '../process-table.mjs';
+import { readProcess, worksIn } from '../process-table.mjs';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
+import { setupEnvironment } from './backend.mjs';
 import {
   binOf,
   clusterToAdopt,
@@ -30,7 +31,11 @@ export async function initialize({ p, secrets, runner }, folder) {
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
     const { file, args } = commandAs(runner, join(binOf(p), 'initdb'), options);
-    await runProgram(file, args, { cwd: p.run, timeoutMs: 120_000 });
+    await runProgram(file, args, {
+      cwd: p.run,
+      env: setupEnvironment(p, 'postgres'),
+      timeoutMs: 120_000,
+    });
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -54,13 +59,14 @@ async function ensureCluster(context, progress) {
 
 /**
  * Postgres refuses to start while the process in its lock file can be signalled. A zombie can, and where process 1
- * does not collect orphans (many containers) a killed Postgres stays one for long.
+ * does not collect orphans (many containers) a killed Postgres stays one for long. So can any other program of this
+ * user that has its number since; a Postgres works in its data folder.
  */
 function dropStaleLock(dataDir) {
   const lock = join(dataDir, 'postmaster.pid');
   if (!existsSync(lock)) return;
   const pid = Number.parseInt(readFileSync(lock, 'utf8'), 10);
-  if (readProcess(pid) === undefined) rmSync(lock);
+  if (readProcess(pid) === undefined || !worksIn(pid, dataDir)) rmSync(lock);
 }
 
 /** Settings of ours go into a file that Postgres reads instead of the generated one. */

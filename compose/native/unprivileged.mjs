@@ -1,5 +1,4 @@
 import { chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { hasProgram, runProgram } from '../run-program.mjs';
 
@@ -43,7 +42,8 @@ function userEntry(name) {
  * @throws {Error} when no such user exists, or it cannot be let through
  */
 export async function runnerFor(dir) {
-  const { uid, gid } = userInfo();
+  // not os.userInfo(), which fails for a user without an entry in /etc/passwd, as containers have them
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   if (uid !== 0) return { uid, gid, prefix: [] };
   const user = userEntry('nobody');
   if (!user) throw new Error('the system has no user nobody to run the backends as');

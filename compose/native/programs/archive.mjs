@@ -88,6 +88,9 @@ function checksumOf(release, name) {
  */
 export async function fetchIndex(mirror, suite, arch) {
   const release = await signedText((await fetchBytes(`${mirror}/dists/${suite}/InRelease`)).toString());
+  // Debian signs all of its suites with the same keys
+  if (/^Codename: (.*)$/m.exec(release)?.[1] !== suite)
+    throw new Error(`the index of the archive is not that of ${suite}`);
   const name = `main/binary-${arch}/Packages.gz`;
   const sha256 = checksumOf(release, name);
   // By its checksum: the file of the usual name may be exchanged between the two requests.

@@ -19,6 +19,8 @@ import { createSlots } from './slots.mjs';
 /** A mirror that sends nothing for so long is given up; what has come is kept and continued. */
 const silenceMs = 15_000;
 const attemptsPerUrl = 3;
+/** The largest that is read into memory, Debian's list of packages, has a fifth of it. */
+const memoryLimit = 64 * 1024 * 1024;
 /** More at once do not go faster from one mirror, and each holds a connection there. */
 const sideBySide = 6;
 
@@ -108,7 +110,13 @@ const silentHosts = new Map();
 /** Which failures another attempt at the same place may mend. */
 const mayPass = (error) => !(error instanceof Gone) && error.code !== 'ENOSPC' && error.code !== 'EACCES';
 
+/** What an earlier start has left whole; a disk may have lost it since. */
+async function isThere({ file, size, sha256 }) {
+  return sizeOf(file) === size && (await digestOf(file)) === sha256;
+}
+
 async function fetchOne(wanted, onBytes) {
+  if (await isThere(wanted)) return;
   const part = `${wanted.file}.part`;
   mkdirSync(dirname(wanted.file), { recursive: true });
   let failure;
@@ -163,7 +171,6 @@ const underWay = new Map();
  * @throws {Error} with the reason
  */
 export function download(wanted, onBytes) {
-  if (sizeOf(wanted.file) === wanted.size) return Promise.resolve();
   const known = underWay.get(wanted.file);
   if (known) return known;
   const work = slots(() => fetchOne(wanted, onBytes)).finally(() => underWay.delete(wanted.file));
@@ -175,6 +182,8 @@ export function download(wanted, onBytes) {
  * Fetches a small file into memory.
  * @param {string} url
  * @returns {Promise<Buffer>}
+ * @throws {Gone} when it is not there
+ * @throws {Error} with the reason
  */
 export async function fetchBytes(url) {
   const wait = patience();
@@ -183,9 +192,12 @@ export async function fetchBytes(url) {
     if (answer.status === 404 || answer.status === 410) throw new Gone(url);
     if (!answer.ok || !answer.body) throw new Error(`${url} answers ${answer.status}`);
     const chunks = [];
+    let length = 0;
     for await (const chunk of answer.body) {
       wait.heard();
       chunks.push(chunk);
+      length += chunk.length;
+      if (length > memoryLimit) throw new Error(`${url} has no end`);
     }
     return Buffer.concat(chunks);
   } catch (error) {

@@ -34,6 +34,9 @@ function present(p) {
   }
 }
 
+/** @returns {boolean} whether a start has brought this program */
+export const isThere = (p, name) => present(p)[name] !== undefined;
+
 /**
  * A program's folder, which holds `usr`.
  * @param {import('../../profile.mjs').Profile} p

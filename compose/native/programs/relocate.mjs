@@ -1,17 +1,22 @@
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   readSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
 import { runProgram } from '../../run-program.mjs';
+
+/** Ends the name of a copy that a relocation which was cut off has left. */
+const copyEnd = '.relocating';
 
 /** A command line holds more, but not on every system. */
 const filesPerCall = 200;
@@ -46,6 +51,14 @@ function executablesBelow(folder) {
   });
 }
 
+/** Changes copies and moves them to their places: patchelf empties a file before it writes it, and may be cut off. */
+async function patch(files, run) {
+  const rows = files.map((file) => ({ file, copy: `${file}.${process.pid}${copyEnd}` }));
+  for (const { file, copy } of rows) copyFileSync(file, copy);
+  await run(rows.map(({ copy }) => copy));
+  for (const { file, copy } of rows) renameSync(copy, file);
+}
+
 /** Debian's links from the root of a system, such as Java's settings in /etc, lead into the tree instead. */
 function turnLinks(tree, folder) {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -53,8 +66,10 @@ function turnLinks(tree, folder) {
     if (entry.isDirectory()) turnLinks(tree, path);
     if (!entry.isSymbolicLink() || !isAbsolute(readlinkSync(path))) continue;
     const target = join(tree, readlinkSync(path));
-    rmSync(path);
-    symlinkSync(relative(folder, target), path);
+    const copy = `${path}${copyEnd}`;
+    rmSync(copy, { force: true });
+    symlinkSync(relative(folder, target), copy);
+    renameSync(copy, path);
   }
 }
 
@@ -87,13 +102,17 @@ export async function relocate(tree, patchelf, runPath) {
   const tool = loaderOf(patchelf);
   const path = [own.libraries, ...(runPath ? [runPath] : [])].join(':');
   const settings = ['--set-interpreter', own.loader, '--force-rpath', '--set-rpath', path];
-  const files = executablesBelow(join(tree, 'usr'));
+  const found = executablesBelow(join(tree, 'usr'));
+  const files = found.filter((file) => !file.endsWith(copyEnd));
+  for (const file of found) if (file.endsWith(copyEnd)) rmSync(file);
   // the loader itself, and libraries that can be called, name no loader or their own
   const programs = files.filter((file) => file !== own.loader && !/\.so(\.\d+)*$/.test(file));
   for (let from = 0; from < programs.length; from += filesPerCall)
-    await runProgram(tool.loader, [
-      ...['--library-path', tool.libraries, join(patchelf, 'usr/bin/patchelf'), ...settings],
-      ...programs.slice(from, from + filesPerCall),
-    ]);
+    await patch(programs.slice(from, from + filesPerCall), (copies) =>
+      runProgram(tool.loader, [
+        ...['--library-path', tool.libraries, join(patchelf, 'usr/bin/patchelf'), ...settings],
+        ...copies,
+      ]),
+    );
   writeFileSync(markOf(tree), tree);
 }
