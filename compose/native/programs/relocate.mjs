@@ -7,6 +7,7 @@ import {
   readFileSync,
   readlinkSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -86,17 +87,19 @@ export function loaderOf(tree) {
 
 const markOf = (tree) => join(tree, 'relocated-to');
 
-/** @returns {boolean} whether the tree's programs run from where the tree is now */
-export const isRelocated = (tree) => existsSync(markOf(tree)) && readFileSync(markOf(tree), 'utf8') === tree;
+/** @returns {boolean} whether the tree's programs run from where the tree is now, whatever link leads there */
+export const isRelocated = (tree) =>
+  existsSync(markOf(tree)) && readFileSync(markOf(tree), 'utf8') === realpathSync(tree);
 
 /**
  * Lets a tree's programs run beside an older system, from where the tree lies: each gets the tree's own loader and
  * libraries, as absolute paths. DT_RPATH, unlike DT_RUNPATH, holds for what the libraries need in their turn as well.
- * @param {string} tree
+ * @param {string} folder the tree
  * @param {string} patchelf the tree of that program
  * @param {string} [runPath] further folders of libraries
  */
-export async function relocate(tree, patchelf, runPath) {
+export async function relocate(folder, patchelf, runPath) {
+  const tree = realpathSync(folder);
   turnLinks(tree, tree);
   const own = loaderOf(tree);
   const tool = loaderOf(patchelf);
