@@ -139,7 +139,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await script('compose/stop.mjs');
+  await script('compose/portico.mjs', 'stop');
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -199,7 +199,7 @@ describe('data of an older RabbitMQ', () => {
       stringify({ ...Object.fromEntries(others), queue: { allowedDestinations: ['127.0.0.1'] } }),
     );
     try {
-      expect((await script('compose/start.mjs', '--detach', '--config', file)).code).toBe(0);
+      expect((await script('compose/portico.mjs', 'start', '--detach', '--config', file)).code).toBe(0);
       const token = secrets().PORTICO_QUEUE_TOKEN;
       for (let i = 0; i < 30; i += 1) {
         const answer = await fetch(
@@ -212,13 +212,13 @@ describe('data of an older RabbitMQ', () => {
         );
         expect(answer.status).toBe(200);
       }
-      await script('compose/stop.mjs');
+      await script('compose/portico.mjs', 'stop');
       renameSync(stateFile('data/rabbitmq-4'), stateFile('data/rabbitmq'));
-      const { code, out } = await script('compose/start.mjs', '--detach', '--config', file);
+      const { code, out } = await script('compose/portico.mjs', 'start', '--detach', '--config', file);
       expect([code, out]).toEqual([0, expect.stringMatching(/data\/rabbitmq is of an older RabbitMQ/)]);
       await eventually(() => expect(paths.size).toBe(30), 150_000);
     } finally {
-      await script('compose/stop.mjs');
+      await script('compose/portico.mjs', 'stop');
       sink.close();
     }
   });
