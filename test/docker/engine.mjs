@@ -17,7 +17,7 @@ import { root as checkout } from '../../compose/profile.mjs';
 
 const run = promisify(execFile);
 
-/** What is kept between runs: root file systems, images and the engines' own data. 6 GB. */
+/** What is kept between runs: root file systems, images and the engines' own data. 6 GB an engine. */
 export const cache = process.env.PORTICO_DOCKER_CACHE ?? '/var/cache/portico-docker';
 const mirror = process.env.PORTICO_DEBIAN_MIRROR ?? 'http://deb.debian.org/debian';
 const pluginFolder = 'usr/libexec/docker/cli-plugins';

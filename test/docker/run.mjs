@@ -66,6 +66,9 @@ async function onEngine(name, { only, tests }, score) {
     for (const group of only) await groups[group]({ env, work, score });
     if (tests) await score.check('npm test', () => wholeSuite(env));
   } finally {
+    // what was built before has lost its name to what was built now
+    if (name !== 'here')
+      await runProgram('docker', ['image', 'prune', '--force'], { env }).catch(() => undefined);
     await engine.stop();
     rmSync(work, { recursive: true, force: true });
   }
