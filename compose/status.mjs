@@ -23,7 +23,7 @@ async function readiness(url) {
 export async function currentState() {
   const set = await backends('dev');
   const running = runningGateway(set.profile);
-  const words = running === undefined ? 'down' : await readiness(running.report.url);
+  const words = running === undefined ? 'down' : await readiness(running.report.operationsUrl);
   const own = Object.entries(await set.status()).map(([name, { running: isRunning, paused, ready }]) => {
     const isUsed = running === undefined || running.report.backends[name] === 'needed';
     const state = { true: 'answers', false: paused ? 'paused' : 'runs, and does not answer' }[String(ready)];

@@ -25,6 +25,7 @@ const needs = {
   broker: ['kafka'],
   queue: ['postgres', 'rabbitmq'],
   compose: [],
+  package: ['redis'],
 };
 
 /** @param {string} path of a test file or a folder of them, from the root */

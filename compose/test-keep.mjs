@@ -31,7 +31,10 @@ async function main() {
     await withLock(lock, () => startBackends(set, allBackends, say), waiting);
     writePidFile(keeperFile(), process.pid);
     say('backends', 'are kept for npm test -- FILE; Ctrl-C ends them');
+    // nothing else keeps this process
+    const forever = setInterval(() => undefined, 60_000);
     await interrupted();
+    clearInterval(forever);
   } finally {
     await dropBackends(set);
     say('backends', 'stopped');

@@ -20,6 +20,8 @@ import { commandAs, runnerFor } from './unprivileged.mjs';
  * @property {(context: Running, progress: (line: string) => void) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
  * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
  * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
+ * @property {(context: Context, words: string) => string | undefined} [explain] why it ended at start, from the end of
+ *   its log; undefined: the log says it best
  * @property {(context: Context) => string[]} [notes] what the user should know of it although it runs
  * @property {(context: Context) => Record<string, string>} urls its addresses, as the gateway's environment
  *
@@ -65,8 +67,9 @@ async function waitReady(context, backend, limitMs) {
       return await backend.ready(context);
     } catch (error) {
       if (!readPidFile(pidFileOf(context.p, backend.name))) {
+        const words = lastWords(context.p, backend.name);
         throw new Error(
-          `${backend.name} ended at start; its log says: ${lastWords(context.p, backend.name)}`,
+          backend.explain?.(context, words) ?? `${backend.name} ended at start; its log says: ${words}`,
         );
       }
       if (Date.now() > deadline)

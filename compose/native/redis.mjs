@@ -117,6 +117,11 @@ export const redis = {
     ];
   },
 
+  explain({ p }, words) {
+    if (presentModule(p) || !/ReJSON|JSON\.[A-Z]/i.test(words)) return undefined;
+    return `the data in ${dataOf(p)} hold JSON values, which Redis reads with its JSON module only: start with a network, so that it is fetched again, and without PORTICO_REDIS_JSON=off`;
+  },
+
   urls: ({ p, secrets }) => ({
     PORTICO_REDIS_URL: `redis://default:${secrets.PORTICO_REDIS_PASSWORD}@127.0.0.1:${p.ports.redis}`,
   }),

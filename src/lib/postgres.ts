@@ -60,8 +60,8 @@ export interface Transactions extends Queryable {
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
 }
 
-/** Longest wait for an answer that no request waits for, in ms. */
-const PATIENT_MS = 20_000;
+/** Longest wait for an answer that no request waits for, in ms; as long may a server that is cut off keep a connection. */
+const PATIENT_MS = 10_000;
 
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {

@@ -188,7 +188,7 @@ describe('npm start -- --detach', () => {
   it('writes addresses so that a shell reads them back', async () => {
     environment.PORTICO_DATABASE_URL = "postgres://u:p'w@127.0.0.1/x?a=1&b=$(echo 2)";
     try {
-      await start('--detach');
+      expect(await start('--detach')).toMatchObject({ code: 0 });
       const source = 'set -a; . "$0"; printf %s "$PORTICO_DATABASE_URL"';
       const { stdout } = await promisify(execFile)('sh', ['-c', source, stateFile('connection.env')]);
       expect(stdout).toBe(environment.PORTICO_DATABASE_URL);
@@ -303,6 +303,27 @@ describe('npm start -- --detach', () => {
   });
 });
 
+describe('JSON commands', () => {
+  it("come with Redis' own module, and data that hold JSON values are not given to a Redis without it", async () => {
+    const first = await start('--detach');
+    expect(first.out).toContain("JSON commands by Redis' own module, licence RSALv2 or SSPLv1");
+    expect(await command(['JSON.SET', 'document', '$', '{"a":[1,2]}'])).toEqual({ result: 'OK' });
+    await stop();
+    environment.PORTICO_REDIS_JSON = 'off';
+    try {
+      const without = await start('--detach');
+      expect(without.code).toBe(1);
+      expect(without.out).toMatch(/NOT AVAILABLE: the data in .*data\/redis hold JSON values/);
+    } finally {
+      delete environment.PORTICO_REDIS_JSON;
+    }
+    await stop();
+    await start('--detach');
+    expect(await command(['JSON.GET', 'document', '$.a[1]'])).toEqual({ result: '[2]' });
+    await command(['DEL', 'document']);
+  });
+});
+
 describe('data of another Redis', () => {
   it('are taken over from an older one, and not given to one that cannot read them', async () => {
     await start('--detach');
@@ -318,7 +339,7 @@ describe('data of another Redis', () => {
     await rename(stateFile('data/redis'), stateFile('data/redis.aside'));
     await stop();
     expect((await start('--detach')).out).not.toContain('NOT AVAILABLE');
-  });
+  }, 120_000);
 });
 
 describe('npm start in the foreground', () => {

@@ -139,7 +139,7 @@ it('starts with a wrong password, and goes on when it has become right', async (
   const server = await redis({ password: 'not-yet' });
   const gateway = await startGateway(
     { kv: { databases: [{ url: server.url.replace('not-yet', 'right') }] } },
-    { PORTICO_REDIS_URL: '' },
+    { ...OPERATOR_VARIABLES, PORTICO_REDIS_URL: '' },
   );
   stopLater(gateway);
   await expectPassing(gateway.url, ['PING'], /nothing was executed/);

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { backendAddress } from './environment.js';
+import { HANGS_MS } from './eventually.js';
 import { removeQueueService } from './queue-cleanup.js';
 import { TOKENS } from './tokens.js';
 
@@ -58,6 +60,9 @@ export async function startReceiver(
     },
   };
 }
+
+/** Id of the message that was delivered. */
+export const messageIdOf = ({ headers }: Received) => headers['upstash-message-id'] as string;
 
 export interface QueueNamespace {
   /** The queue's section of a gateway's configuration: own names, loopback allowed, quick to notice what is lost. */
@@ -118,4 +123,17 @@ export async function publish(
     body: body as string,
   });
   return { status: reply.status, headers: reply.headers, body: (await reply.json()) as Published['body'] };
+}
+
+/**
+ * The same, and again as long as it is refused for now (503), as senders do: of many at once a busy machine refuses some.
+ * Whatever came of those, the message that was taken has the id that is returned.
+ */
+export async function publishUntilTaken(...request: Parameters<typeof publish>): Promise<Published> {
+  const end = performance.now() + HANGS_MS;
+  for (;;) {
+    const reply = await publish(...request);
+    if (reply.status !== 503 || performance.now() > end) return reply;
+    await sleep(1_000 * Number(reply.headers.get('retry-after')));
+  }
 }

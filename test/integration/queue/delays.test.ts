@@ -4,7 +4,14 @@ import { backend } from '../../support/backend.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually, HANGS_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  messageIdOf,
+  publish,
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue.js';
 
 const GRACE_MS = 20_000;
 const namespace = queueNamespace({ sweepGraceMs: GRACE_MS });
@@ -26,7 +33,7 @@ afterAll(async () => {
 });
 
 interface Timed {
-  readonly path: string;
+  readonly id: string;
   /** `performance.now()` before which it must not, and after which it should, arrive. */
   readonly earliest: number;
   readonly due: number;
@@ -41,9 +48,11 @@ async function publishSpread(messages: number, seconds: number): Promise<Timed[]
     const delayMs = 200 + Math.floor((((index * 7_919) % messages) / messages) * seconds * 1_000);
     const path = `/${++count}`;
     const earliest = performance.now() + delayMs;
-    const { status } = await publish(gateway, receiver.url + path, { 'upstash-delay': `${delayMs}ms` });
+    const { status, body } = await publishUntilTaken(gateway, receiver.url + path, {
+      'upstash-delay': `${delayMs}ms`,
+    });
     expect(status).toBe(200);
-    timed.push({ path, earliest, due: performance.now() + delayMs });
+    timed.push({ id: body.messageId as string, earliest, due: performance.now() + delayMs });
   };
   for (let from = 0; from < messages; from += 20)
     await Promise.all(Array.from({ length: 20 }, (_, i) => one(from + i)));
@@ -56,16 +65,16 @@ interface Arrival extends Timed {
 
 /** In the order in which they arrived; every one arrived once and none early. */
 async function arrivalsOf(timed: readonly Timed[]): Promise<Arrival[]> {
-  const paths = new Set(timed.map(({ path }) => path));
-  const arrived = () => receiver.received.filter(({ url }) => paths.has(url));
+  const ids = new Set(timed.map(({ id }) => id));
+  const arrived = () => receiver.received.filter((one) => ids.has(messageIdOf(one)));
   const lastDue = Math.max(...timed.map(({ due }) => due));
   const timeoutMs = Math.max(0, lastDue - performance.now()) + HANGS_MS;
   await eventually(() => expect(arrived().length).toBeGreaterThanOrEqual(timed.length), timeoutMs);
-  const at = new Map(arrived().map(({ url, at }) => [url, at]));
+  const at = new Map(arrived().map((one) => [messageIdOf(one), one.at]));
   expect(at.size).toBe(timed.length);
   expect(arrived()).toHaveLength(timed.length);
-  for (const { path, earliest } of timed) expect(at.get(path)).toBeGreaterThan(earliest);
-  return timed.map((one) => ({ ...one, at: at.get(one.path) as number })).sort((a, b) => a.at - b.at);
+  for (const { id, earliest } of timed) expect(at.get(id)).toBeGreaterThan(earliest);
+  return timed.map((one) => ({ ...one, at: at.get(one.id) as number })).sort((a, b) => a.at - b.at);
 }
 
 /**
@@ -99,10 +108,10 @@ it('loses no delayed message when RabbitMQ is killed while some go from level to
 async function dueAfterKill(seconds: number): Promise<number> {
   const rabbitmq = backend('rabbitmq');
   const timed = await publishSpread(400, seconds);
-  const paths = new Set(timed.map(({ path }) => path));
+  const ids = new Set(timed.map(({ id }) => id));
   // so many are due within a tenth of the time
   await eventually(() =>
-    expect(receiver.received.filter(({ url }) => paths.has(url)).length).toBeGreaterThan(40),
+    expect(receiver.received.filter((one) => ids.has(messageIdOf(one))).length).toBeGreaterThan(40),
   );
   await rabbitmq.kill();
   try {
@@ -128,14 +137,14 @@ it('after a new connection, gives messages whose token was lost another one soon
   const path = `/${++count}`;
   const delayMs = GRACE_MS + 1_000;
   const earliest = performance.now() + delayMs;
-  const { status } = await publish(gateway, receiver.url + path, { 'upstash-delay': `${delayMs}ms` });
+  const { status, body } = await publish(gateway, receiver.url + path, { 'upstash-delay': `${delayMs}ms` });
   expect(status).toBe(200);
   // 21 s are 168 units of 125 ms: five of the second level, then 8
   expect((await channel.purgeQueue(names.wait(1, 5))).messageCount).toBe(1);
   // the gateway notices, and connects anew to declare it
   await channel.deleteQueue(names.unrouted);
   await connection.close();
-  const [arrival] = await arrivalsOf([{ path, earliest, due: earliest }]);
+  const [arrival] = await arrivalsOf([{ id: body.messageId as string, earliest, due: earliest }]);
   const late = (arrival as Arrival).at - earliest;
   expect(late).toBeGreaterThan(3_000);
   expect(late).toBeLessThan(GRACE_MS);

@@ -1,6 +1,6 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publishUntilTaken, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
 
 const namespace = queueNamespace({ concurrency: 20, destinationConcurrency: 10 });
 let gateway: RunningGateway;
@@ -28,7 +28,7 @@ afterAll(async () => {
 const paths = ({ received }: Receiver) => received.map(({ url }) => url);
 const publishTo = async (receiver: Receiver, count: number) => {
   const replies = await Promise.all(
-    Array.from({ length: count }, (_, n) => publish(gateway, `${receiver.url}/${n}`)),
+    Array.from({ length: count }, (_, n) => publishUntilTaken(gateway, `${receiver.url}/${n}`)),
   );
   expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
 };

@@ -7,6 +7,7 @@ import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import {
   type Published,
   publish,
+  publishUntilTaken,
   queueNamespace,
   type Receiver,
   startReceiver,
@@ -44,10 +45,10 @@ interface Attempted {
   readonly ms: number;
 }
 
-async function publishMany(path: string, from: number, count: number): Promise<Attempted[]> {
+async function publishMany(path: string, from: number, count: number, how = publish): Promise<Attempted[]> {
   const one = async (n: number) => {
     const started = performance.now();
-    const reply = await publish(gateway, `${receiver.url}${path}?${n}`);
+    const reply = await how(gateway, `${receiver.url}${path}?${n}`);
     return { n, reply, ms: performance.now() - started };
   };
   return Promise.all(Array.from({ length: count }, (_, i) => one(from + i)));
@@ -89,7 +90,7 @@ describe('RabbitMQ', () => {
   it('killed under load and back: publishes are refused meanwhile, what was accepted arrives', async () => {
     slowness = 50;
     const path = freshPath();
-    const before = await publishMany(path, 0, 200);
+    const before = await publishMany(path, 0, 200, publishUntilTaken);
     expect(before.every(({ reply }) => reply.status === 200)).toBe(true);
     const during = publishMany(path, 200, 100);
     await rabbitmq.kill();
@@ -99,7 +100,7 @@ describe('RabbitMQ', () => {
       expectRefused(refused);
       await rabbitmq.start();
       await ready();
-      const after = await publishMany(path, 400, 50);
+      const after = await publishMany(path, 400, 50, publishUntilTaken);
       expect(after.every(({ reply }) => reply.status === 200)).toBe(true);
       await expectSettled(path, [...before, ...(await during), ...refused, ...after]);
     } finally {
@@ -155,7 +156,7 @@ describe('Postgres', () => {
   it('killed under load and back: publishes are refused meanwhile, deliveries go on by themselves', async () => {
     slowness = 50;
     const path = freshPath();
-    const before = await publishMany(path, 0, 200);
+    const before = await publishMany(path, 0, 200, publishUntilTaken);
     const during = publishMany(path, 200, 100);
     await postgres.kill();
     try {
@@ -163,7 +164,7 @@ describe('Postgres', () => {
       expectRefused(refused);
       await postgres.start();
       await ready();
-      const after = await publishMany(path, 400, 50);
+      const after = await publishMany(path, 400, 50, publishUntilTaken);
       expect(after.every(({ reply }) => reply.status === 200)).toBe(true);
       await expectSettled(path, [...before, ...(await during), ...refused, ...after]);
     } finally {
@@ -182,7 +183,7 @@ describe('Postgres', () => {
       await postgres.resume();
     }
     await ready();
-    const after = await publishMany(path, 100, 5);
+    const after = await publishMany(path, 100, 5, publishUntilTaken);
     expect(after.every(({ reply }) => reply.status === 200)).toBe(true);
     await expectSettled(path, [...refused, ...after]);
   });

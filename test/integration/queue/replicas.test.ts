@@ -1,6 +1,12 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  publish,
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const LIMIT = 40;
@@ -121,7 +127,7 @@ it('let the read-only token look and change nothing', async () => {
 it('count the messages of a day together, and refuse what is over the limit', async () => {
   const replies = await Promise.all(
     Array.from({ length: LIMIT + 20 }, (_, i) =>
-      publish(gateways[i % 2] as RunningGateway, `${receiver.url}/counted`),
+      publishUntilTaken(gateways[i % 2] as RunningGateway, `${receiver.url}/counted`),
     ),
   );
   const [used] = await namespace.query<{ messages: string }>('select messages from $schema.daily_usage');

@@ -1,6 +1,12 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  publish,
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** The sweep would let go by itself what the parts under test forget. */
@@ -221,7 +227,9 @@ it('writes a dead letter and its failure callback although a gateway died betwee
 it('takes one of many equal messages that come at the same time', async () => {
   const headers = { 'upstash-deduplication-id': 'at-once' };
   const replies = await Promise.all(
-    Array.from({ length: 20 }, (_, i) => publish(gateway, `${receiver.url}/once`, headers, String(i))),
+    Array.from({ length: 20 }, (_, i) =>
+      publishUntilTaken(gateway, `${receiver.url}/once`, headers, String(i)),
+    ),
   );
   expect(new Set(replies.map(({ body }) => body.messageId)).size).toBe(1);
   expect(replies.map(({ status }) => status).sort()).toEqual([200, ...Array(19).fill(202)]);
