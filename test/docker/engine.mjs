@@ -18,28 +18,80 @@ import { root as checkout } from '../../compose/profile.mjs';
 
 const run = promisify(execFile);
 
-/** What is kept between runs: root file systems, images and the engines' own data. 6 GB. */
+/** What is kept between runs: root file systems, images and the engines' own data. 6 GB an engine. */
 export const cache = process.env.PORTICO_DOCKER_CACHE ?? '/var/cache/portico-docker';
 const mirror = process.env.PORTICO_DEBIAN_MIRROR ?? publicMirror;
 const pluginFolder = 'usr/libexec/docker/cli-plugins';
 const jail = fileURLToPath(new URL('jail.sh', import.meta.url));
 
 /**
- * The engines that can be had of Debian, each with a client and a Compose of its time.
- * @type {Record<string, {suite: string, packages: string[], plugins: string}>} plugins: the suite whose Compose and Buildx are used
+ * An engine that can be had of Debian, with a client and a Compose of its time.
+ * @typedef {object} Engine
+ * @property {string} suite
+ * @property {string[]} packages
+ * @property {string} plugins the suite whose Compose and Buildx are used
+ * @property {string} [folder] of the root file system; absent: the suite's name
+ * @property {(work: string, data: string, host: string) => string[]} command what starts it, in its root file system
  */
+
+/** The user of a rootless engine, in its root file system. */
+const rootlessId = 1000;
+
+function dockerd(work, data, host) {
+  const args = ['--data-root', data, '--exec-root', join(work, 'exec'), '--host', host];
+  return ['dockerd', ...args, '--pidfile', join(work, 'dockerd.pid')];
+}
+
+/** Everything that the user needs who starts it: a name with sub-users, folders of its own, a tun device. */
+function rootlessDockerd(work, data, host) {
+  const home = join(work, 'home');
+  const script = `
+    grep -q ^user: /etc/passwd || useradd --uid ${rootlessId} user
+    mkdir -p ${home} ${work}/exec && chmod 711 ${work} && chown ${rootlessId} ${work} ${home} ${work}/exec ${data}
+    mknod ${home}/tun c 10 200 && chmod 666 ${home}/tun && mount --bind ${home}/tun /dev/net/tun
+    export HOME=${home} XDG_RUNTIME_DIR=${home}; cd ${home}
+    exec setpriv --reuid ${rootlessId} --regid ${rootlessId} --clear-groups \\
+      sh /usr/share/docker.io/contrib/dockerd-rootless.sh ${dockerd(work, data, host).slice(1).join(' ')}`;
+  return ['sh', '-ec', script];
+}
+
+/** @type {Record<string, Engine>} */
 export const engines = {
-  old: { suite: 'bookworm', packages: ['docker.io', 'iptables', 'ca-certificates'], plugins: 'trixie' },
+  old: {
+    suite: 'bookworm',
+    packages: ['docker.io', 'iptables', 'ca-certificates'],
+    plugins: 'trixie',
+    command: dockerd,
+  },
   current: {
     suite: 'sid',
     packages: ['docker.io', 'docker-cli', 'docker-compose', 'docker-buildx', 'iptables', 'ca-certificates'],
     plugins: 'sid',
+    command: dockerd,
+  },
+  rootless: {
+    suite: 'trixie',
+    folder: 'trixie-rootless',
+    packages: [
+      ...['docker.io', 'docker-cli', 'rootlesskit', 'slirp4netns', 'uidmap'],
+      ...['iptables', 'iproute2', 'procps', 'kmod', 'ca-certificates'],
+    ],
+    plugins: 'trixie',
+    command: rootlessDockerd,
   },
 };
 
+/** @param {string} name @returns {Engine} */
+function engineOf(name) {
+  const engine = engines[name];
+  if (engine === undefined)
+    throw new Error(`unknown engine '${name}': use ${Object.keys(engines).join(', ')} or here`);
+  return engine;
+}
+
 /** A root file system of Debian with some packages more, made once. @returns {Promise<string>} its folder */
-export async function rootFileSystem(suite, packages = []) {
-  const folder = join(cache, 'roots', suite);
+export async function rootFileSystem(suite, packages = [], name = suite) {
+  const folder = join(cache, 'roots', name);
   if (existsSync(folder)) return folder;
   mkdirSync(join(cache, 'roots'), { recursive: true });
   const fresh = `${folder}.new`;
@@ -89,9 +141,9 @@ function wrap(file, root, program) {
 
 /** A folder for PATH with `docker`, and a DOCKER_CONFIG with its plugins. */
 async function client(name) {
-  const { suite, packages, plugins: from } = engines[name] ?? engines.old;
+  const { suite, packages, plugins: from, folder: own } = engineOf(name);
   const folder = join(cache, 'clients', name);
-  const root = await rootFileSystem(suite, packages);
+  const root = await rootFileSystem(suite, packages, own);
   const programs = await pluginsOf(from);
   const libraries = await rootFileSystem(from);
   mkdirSync(join(folder, 'bin'), { recursive: true });
@@ -109,20 +161,22 @@ async function client(name) {
  * @returns {Promise<{env: Record<string, string>, stop: () => Promise<void>}>} env: PATH and what the client reads
  */
 export async function startEngine(name, work) {
-  const { suite, packages } = engines[name] ?? engines.old;
-  const root = await rootFileSystem(suite, packages);
+  const { suite, packages, folder: own, command } = engineOf(name);
+  const root = await rootFileSystem(suite, packages, own);
   const folder = await client(name);
   const data = join(cache, 'data', name);
   mkdirSync(data, { recursive: true });
   const host = `unix://${join(work, 'docker.sock')}`;
   const log = openSync(join(cache, `dockerd-${name}.log`), 'w');
-  const args = ['--data-root', data, '--exec-root', join(work, 'exec'), '--host', host];
-  const dockerd = ['dockerd', ...args, '--pidfile', join(work, 'dockerd.pid')];
-  const child = spawn('/bin/sh', [jail, root, [cache, work, checkout].join(' '), ...dockerd], {
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', TMPDIR: '/tmp' },
-    stdio: ['ignore', log, log],
-    detached: true,
-  });
+  const child = spawn(
+    '/bin/sh',
+    [jail, root, [cache, work, checkout].join(' '), ...command(work, data, host)],
+    {
+      env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', TMPDIR: '/tmp' },
+      stdio: ['ignore', log, log],
+      detached: true,
+    },
+  );
   const env = {
     PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
     DOCKER_HOST: host,

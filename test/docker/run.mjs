@@ -8,12 +8,12 @@ import { checkDev } from './check-dev.mjs';
 import { checkExamples } from './check-examples.mjs';
 import { checkImage } from './check-image.mjs';
 import { checkStart } from './check-start.mjs';
-import { cache, engines, startEngine } from './engine.mjs';
+import { cache, startEngine } from './engine.mjs';
 import { standIn } from './images.mjs';
 import { createScore } from './score.mjs';
 
 const usage = `npm run test:docker                     everything below, on Debian's oldest and newest engine (root; debootstrap)
-npm run test:docker -- --engine old     on Engine 20.10 alone; also: current, here (the engine that docker finds)
+npm run test:docker -- --engine old     on Engine 20.10 alone; also: current, rootless, here (the engine that docker finds)
 npm run test:docker -- --only start     one group; also: image, compose, dev, examples
 npm run test:docker -- --tests          the whole npm test with its backends in containers, too (20 minutes)`;
 
@@ -28,7 +28,7 @@ const groups = {
 function options() {
   const { values } = parseArgs({
     options: {
-      engine: { type: 'string', multiple: true, default: Object.keys(engines) },
+      engine: { type: 'string', multiple: true, default: ['old', 'current'] },
       only: { type: 'string', multiple: true, default: Object.keys(groups) },
       tests: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
@@ -66,6 +66,9 @@ async function onEngine(name, { only, tests }, score) {
     for (const group of only) await groups[group]({ env, work, score });
     if (tests) await score.check('npm test', () => wholeSuite(env));
   } finally {
+    // what was built before has lost its name to what was built now
+    if (name !== 'here')
+      await runProgram('docker', ['image', 'prune', '--force'], { env }).catch(() => undefined);
     await engine.stop();
     rmSync(work, { recursive: true, force: true });
   }
