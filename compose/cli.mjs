@@ -8,7 +8,7 @@ import { fetchedNode, fetchNode } from './fetch-node.mjs';
 import { Interrupted } from './interruption.mjs';
 import { goOnWith, isFit, needsProxyArguments } from './node.mjs';
 import { demandFetch, preflight } from './preflight.mjs';
-import { isInstalled, profile, root } from './profile.mjs';
+import { isInstalled, launcherVariables, profile, root } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 
 /** sysexits.h: a command line that cannot be understood. */
@@ -18,15 +18,12 @@ class UsageError extends Error {}
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Variables of the launcher, of which the gateway would warn. */
-const ownVariables = ['PORTICO_STATE_DIR', 'PORTICO_PORT_BASE', 'PORTICO_BACKENDS'];
-
 /** @typedef {{detach?: boolean, config?: string}} Options config: an absolute path */
 
 /** Runs one of the gateway's own commands in this process, which goes on as the gateway. */
 async function gateway(words, /** @type {Options} */ { config }) {
   await ensureGateway(createProgress());
-  for (const name of ownVariables) delete process.env[name];
+  for (const name of launcherVariables) delete process.env[name];
   const main = join(root, 'dist/main.js');
   process.setSourceMapsEnabled(true);
   process.argv = [process.argv[0], main, ...words, ...(config === undefined ? [] : ['--config', config])];

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { throwIfInterrupted } from './interruption.mjs';
 import { demandFree } from './ports.mjs';
 import { launch, readPidFile, stopFamily } from './processes.mjs';
-import { root } from './profile.mjs';
+import { launcherVariables, root } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
 import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
 
@@ -80,10 +80,10 @@ export function withMissing(env, wanted) {
   return Object.fromEntries([...others, ...now]);
 }
 
-/** The launcher's own variables are not the gateway's, which would warn of them. */
 function inheritedEnvironment() {
-  const own = ['PORTICO_STATE_DIR', 'PORTICO_PORT_BASE', 'PORTICO_BACKENDS'];
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.includes(name)));
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !launcherVariables.includes(name)),
+  );
 }
 
 /**

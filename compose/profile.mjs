@@ -39,6 +39,12 @@ export const stateDir = process.env.PORTICO_STATE_DIR
   ? resolve(process.env.PORTICO_STATE_DIR)
   : join(isInstalled ? process.cwd() : root, '.portico');
 
+/** Variables of the launcher, which are not the gateway's: it would warn of them. */
+export const launcherVariables = [
+  ...['PORTICO_STATE_DIR', 'PORTICO_PORT_BASE', 'PORTICO_BACKENDS', 'PORTICO_REDIS_JSON'],
+  ...['PORTICO_DEBIAN_MIRROR', 'PORTICO_MAVEN_MIRROR', 'PORTICO_PYPI_INDEX'],
+];
+
 /** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
 const portBases = { dev: 18070, test: 19070 };
 export const profileNames = Object.keys(portBases);
