@@ -58,7 +58,8 @@ function claimData(p, version) {
       `the data in ${dataOf(p)} are Redis ${before}'s, and only Redis ${own} is to be had now, which cannot read them. Start once with a network, so that the newer one is fetched again, or move that folder away`,
     );
   mkdirSync(dataOf(p), { recursive: true });
-  writeFileSync(writerOf(p), `${own}\n`);
+  // a full disk would empty the file
+  if (before !== own || !existsSync(writerOf(p))) writeFileSync(writerOf(p), `${own}\n`);
 }
 
 /** @type {import('./backend.mjs').Backend} */

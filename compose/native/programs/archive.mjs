@@ -51,7 +51,9 @@ export async function mirrors() {
 async function signedText(message) {
   const openpgp = await import('openpgp');
   const keys = await openpgp.readKeys({ armoredKeys: readFileSync(keysFile, 'utf8') });
-  const cleartext = await openpgp.readCleartextMessage({ cleartextMessage: message });
+  const cleartext = await openpgp.readCleartextMessage({ cleartextMessage: message }).catch(() => {
+    throw new Error('the index of the archive is no signed text; a network that asks for a login sends such');
+  });
   const { data, signatures } = await openpgp.verify({ message: cleartext, verificationKeys: keys });
   const verdicts = await Promise.allSettled(signatures.map((one) => one.verified));
   if (!verdicts.some((verdict) => verdict.status === 'fulfilled'))
