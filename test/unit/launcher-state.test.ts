@@ -127,3 +127,15 @@ it('gives a backend a locale that is there, whatever the shell names', async () 
     console.log(JSON.stringify(seen));`;
   expect(await onState(script)).toBe('LC_ALL=C.UTF-8');
 });
+
+it('closes a folder of data to other users', async () => {
+  put('redis/values.aof', '');
+  const script = `
+    import { chmodSync, statSync } from 'node:fs';
+    import { giveData } from './compose/native/unprivileged.mjs';
+    const folder = process.env.at + '/redis';
+    chmodSync(folder, 0o755);
+    giveData({ uid: process.getuid(), gid: process.getgid(), prefix: [] }, folder);
+    console.log(statSync(folder).mode & 0o777);`;
+  expect(await onState(script)).toBe(0o700);
+});
