@@ -58,7 +58,7 @@ export function secretsOf(p) {
     const lines = Object.entries(known).map(([name, value]) => `${name}=${value}`);
     writePrivateFile(
       file,
-      `# Made by npm start. Delete a line to have that secret made anew.\n${lines.join('\n')}\n`,
+      `# Made by npm start. Delete a line to have that secret made anew, but not PORTICO_POSTGRES_ADMIN_PASSWORD: it is part of\n# Postgres' data.\n${lines.join('\n')}\n`,
     );
   }
   return known;

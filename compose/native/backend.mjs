@@ -34,6 +34,8 @@ const startLimitMs = 90_000;
 const pollMs = 100;
 
 const pidFileOf = (p, name) => join(p.run, `${name}.pid`);
+/** The user's may be missing on this system (ssh brings it along), without which Redis does not start; this one never is. */
+const locale = { LC_ALL: 'C.UTF-8' };
 /** RabbitMQ's port mapper is a process beside it, with a pid file of its own. */
 const companions = { rabbitmq: ['rabbitmq-epmd'], postgres: ['postgres-setup'], kafka: ['kafka-setup'] };
 /**
@@ -109,7 +111,8 @@ export async function startBackend(context, backend, progress) {
   for (const spec of await backend.processes({ ...context, runner }, progress)) {
     const { name, file, args, ...rest } = spec;
     const command = commandAs(runner, file, args);
-    await launch({ ...rest, ...command, log: join(p.logs, `${name}.log`), pidFile: pidFileOf(p, name) });
+    const env = { ...locale, ...rest.env };
+    await launch({ ...rest, ...command, env, log: join(p.logs, `${name}.log`), pidFile: pidFileOf(p, name) });
   }
   await waitReady(context, backend, startLimitMs);
   return 'started';

@@ -1,4 +1,4 @@
-import { chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasProgram, runProgram } from '../run-program.mjs';
 
@@ -79,8 +79,12 @@ export function giveTo(runner, path) {
   if (entry.uid !== runner.uid || entry.gid !== runner.gid) chownSync(path, runner.uid, runner.gid);
 }
 
-/** The same for data, of which there may be much, and which only their own program writes: once, as the folder tells. */
+/**
+ * The same for data, of which there may be much, and which only their own program writes: once, as the folder tells.
+ * Redis and Kafka would let every user of the machine read theirs.
+ */
 export function giveData(runner, folder) {
   const { uid, gid } = lstatSync(folder);
   if (uid !== runner.uid || gid !== runner.gid) giveTo(runner, folder);
+  chmodSync(folder, 0o700);
 }

@@ -103,3 +103,39 @@ it('fetches a package again that an earlier start left with another content', as
   expect(readFileSync(join(folder, 'package.deb'), 'utf8')).toBe('fresh.');
   expect(existsSync(join(folder, 'package.deb.part'))).toBe(false);
 });
+
+it('gives a backend a locale that is there, whatever the shell names', async () => {
+  const script = `
+    import { mkdirSync, readFileSync } from 'node:fs';
+    import { killBackend, startBackend } from './compose/native/backend.mjs';
+    import { makeFolders, profile } from './compose/profile.mjs';
+    process.env.LC_ALL = 'xx_YY.UTF-8';
+    const p = profile('dev');
+    makeFolders(p);
+    let seen = '';
+    const sleeper = {
+      name: 'sleeper',
+      ports: [],
+      processes: async () => [{ name: 'sleeper', file: 'sleep', args: ['60'], cwd: '/' }],
+      ready: async () => {
+        const pid = readFileSync(p.run + '/sleeper.pid', 'utf8').split(' ')[0];
+        seen = readFileSync('/proc/' + pid + '/environ', 'utf8').split('\\0').find((line) => line.startsWith('LC_ALL'));
+      },
+    };
+    await startBackend({ p, secrets: {} }, sleeper, () => undefined);
+    await killBackend({ p }, sleeper);
+    console.log(JSON.stringify(seen));`;
+  expect(await onState(script)).toBe('LC_ALL=C.UTF-8');
+});
+
+it('closes a folder of data to other users', async () => {
+  put('redis/values.aof', '');
+  const script = `
+    import { chmodSync, statSync } from 'node:fs';
+    import { giveData } from './compose/native/unprivileged.mjs';
+    const folder = process.env.at + '/redis';
+    chmodSync(folder, 0o755);
+    giveData({ uid: process.getuid(), gid: process.getgid(), prefix: [] }, folder);
+    console.log(statSync(folder).mode & 0o777);`;
+  expect(await onState(script)).toBe(0o700);
+});
