@@ -44,7 +44,7 @@ const companions = { rabbitmq: ['rabbitmq-epmd'], postgres: ['postgres-setup'], 
  * @param {import('../profile.mjs').Profile} p
  * @param {'postgres' | 'kafka'} name
  */
-export const setupEnvironment = (p, name) => tagged(pidFileOf(p, `${name}-setup`));
+export const setupEnvironment = (p, name) => ({ ...locale, ...tagged(pidFileOf(p, `${name}-setup`)) });
 const pidFilesOf = (p, backend) =>
   [backend.name, ...(companions[backend.name] ?? [])].map((n) => pidFileOf(p, n));
 

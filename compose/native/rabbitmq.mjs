@@ -120,7 +120,14 @@ export const rabbitmq = {
   graceMs: 20_000,
   stopSignal: 'SIGTERM',
 
-  install: (installer) => installer.program('rabbitmq'),
+  async install(installer) {
+    // a single one keeps it starting for ever
+    if (installer.p.programs.includes("'"))
+      throw new Error(
+        `RabbitMQ does not run below a folder with ' in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
+      );
+    await installer.program('rabbitmq');
+  },
 
   async processes(context) {
     const { p, runner } = context;

@@ -85,7 +85,7 @@ async function mirrorWith(rule) {
 export const scenarios = {
   'debian12-node20': inRoot({ system: 'debian12', node: 20 }, firstHour),
   'debian12-node18-letters': inRoot(
-    { system: 'debian12', node: 18, project: "/home/tester/Übungen/пример Anna's" },
+    { system: 'debian12', node: 18, project: '/home/tester/Übungen/пример' },
     firstHour,
   ),
   'debian13-node24-blank': inRoot(
