@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { isInstalled, root, stateDir } from './profile.mjs';
+import { succeed } from './processes.mjs';
+import { installTag, isInstalled, root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
 
 /** What `npm ci` and the compiler made is marked with the digest of what it was made from. */
@@ -96,7 +97,8 @@ export function demandCheckout() {
 export async function ensurePackages(progress) {
   if (!hasPackages()) {
     progress('installing the packages (npm ci)');
-    const options = { cwd: root, env: npmEnvironment, timeoutMs: 300_000 };
+    const env = { ...npmEnvironment, ...(await succeed(installTag)) };
+    const options = { cwd: root, env, timeoutMs: 300_000 };
     await runProgram('npm', ['ci', '--no-audit', '--no-fund'], options);
     writeFileSync(packagesMark, packagesDigest());
   }
@@ -110,7 +112,8 @@ export async function ensurePackages(progress) {
 export async function ensureBuild(progress) {
   if (hasBuild()) return;
   progress('compiling');
-  const options = { cwd: root, env: npmEnvironment, timeoutMs: 180_000 };
+  const env = { ...npmEnvironment, ...(await succeed(installTag)) };
+  const options = { cwd: root, env, timeoutMs: 180_000 };
   await runProgram('npm', ['run', '--silent', 'build'], options);
   writeFileSync(buildMark, buildDigest(sourceFiles()));
 }

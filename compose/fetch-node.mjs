@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from './lock.mjs';
-import { isInstalled, root, stateDir } from './profile.mjs';
+import { succeed } from './processes.mjs';
+import { installTag, isInstalled, root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
 
 /** The Node, and the npm, that are fetched where an older Node is installed, with their digests. */
@@ -27,9 +28,9 @@ export function npm(args, options = {}) {
 }
 
 /** @throws {Error} when what npm has packed is not what the lock file names */
-async function download({ name, version, integrity }, folder) {
+async function download({ name, version, integrity }, folder, env) {
   const args = ['pack', `${name}@${version}`, '--silent', '--pack-destination', folder];
-  const said = await npm(args, { timeoutMs: downloadLimitMs });
+  const said = await npm(args, { env, timeoutMs: downloadLimitMs });
   const file = join(folder, said.trim().split('\n').at(-1) ?? '');
   const digest = createHash('sha512').update(readFileSync(file)).digest('base64');
   if (`sha512-${digest}` !== integrity)
@@ -39,11 +40,17 @@ async function download({ name, version, integrity }, folder) {
 
 async function install() {
   const half = `${home}.new`;
+  const env = await succeed(installTag);
   rmSync(half, { recursive: true, force: true });
   mkdirSync(half, { recursive: true });
-  const files = await Promise.all([locked.node[process.arch], locked.npm].map((one) => download(one, half)));
+  const files = await Promise.all(
+    [locked.node[process.arch], locked.npm].map((one) => download(one, half, env)),
+  );
   const quietly = ['--no-audit', '--no-fund', '--no-package-lock', '--ignore-scripts', '--offline'];
-  await npm(['install', '--silent', '--prefix', half, ...quietly, ...files], { timeoutMs: downloadLimitMs });
+  await npm(['install', '--silent', '--prefix', half, ...quietly, ...files], {
+    env,
+    timeoutMs: downloadLimitMs,
+  });
   for (const file of files) rmSync(file);
   // headers for compilers, half of its size
   rmSync(join(half, 'node_modules', locked.node[process.arch].name, 'include'), { recursive: true });

@@ -20,6 +20,17 @@ function tagOf(pidFile) {
 /** @returns {Record<string, string>} the tag for a program that this one waits for, and may be killed before it ends */
 export const tagged = (pidFile) => ({ [tagName]: pidFile });
 
+/**
+ * npm and the compiler go on when their launcher is killed, and must have ended before the next one works in the same
+ * folders.
+ * @param {string} pidFile their tag
+ * @returns {Promise<Record<string, string>>} the environment for their successors
+ */
+export async function succeed(pidFile) {
+  await stopFamily(pidFile, { graceMs: 2_000 });
+  return tagged(pidFile);
+}
+
 /** Writes a pid file: the number and the start time, by which a reused number is told apart. */
 export function writePidFile(pidFile, pid) {
   const row = readProcess(pid);

@@ -39,6 +39,9 @@ export const stateDir = process.env.PORTICO_STATE_DIR
   ? resolve(process.env.PORTICO_STATE_DIR)
   : join(isInstalled ? process.cwd() : root, '.portico');
 
+/** The tag of what installs: npm and the compiler. */
+export const installTag = join(stateDir, 'install.pid');
+
 /** Variables of the launcher, which are not the gateway's: it would warn of them. */
 export const launcherVariables = [
   ...['PORTICO_STATE_DIR', 'PORTICO_PORT_BASE', 'PORTICO_BACKENDS', 'PORTICO_REDIS_JSON'],

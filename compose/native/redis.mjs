@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Interrupted } from '../interruption.mjs';
 import { root } from '../profile.mjs';
@@ -58,8 +58,9 @@ function claimData(p, version) {
       `the data in ${dataOf(p)} are Redis ${before}'s, and only Redis ${own} is to be had now, which cannot read them. Start once with a network, so that the newer one is fetched again, or move that folder away`,
     );
   mkdirSync(dataOf(p), { recursive: true });
-  // a full disk would empty the file
-  if (before !== own || !existsSync(writerOf(p))) writeFileSync(writerOf(p), `${own}\n`);
+  const noted = existsSync(writerOf(p)) ? readFileSync(writerOf(p), 'utf8').trim() : undefined;
+  // in one step: a full disk must not empty it
+  if (noted !== own) writePrivateFile(writerOf(p), `${own}\n`);
 }
 
 /** @type {import('./backend.mjs').Backend} */
