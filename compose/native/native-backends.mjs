@@ -21,9 +21,9 @@ function chosen(names = all.map((backend) => backend.name)) {
 }
 
 /** Brings all programs that the backends need, side by side. Returns, by name, why a backend cannot be had. */
-async function install(p, list, progress) {
+async function install(p, list, progress, lockedOnly) {
   const failed = new Map();
-  const installer = programInstaller(p, (line) => progress('programs', line));
+  const installer = programInstaller(p, (line) => progress('programs', line), lockedOnly);
   // programs run as another user than the one who fetches them, who may keep his files to himself
   const mask = process.umask(0o022);
   try {
@@ -50,11 +50,12 @@ async function install(p, list, progress) {
  * @param {import('../profile.mjs').Profile} p
  * @param {string[] | undefined} names
  * @param {(name: string, line: string) => void} progress
+ * @param {boolean} [lockedOnly] only what the lock file names
  * @returns {Promise<Map<string, string>>} by name, why one cannot be had
  */
-export function installNative(p, names, progress) {
+export function installNative(p, names, progress, lockedOnly = false) {
   // Two profiles, or two launchers, share what is installed.
-  return withLock(join(stateDir, 'programs.lock'), () => install(p, chosen(names), progress));
+  return withLock(join(stateDir, 'programs.lock'), () => install(p, chosen(names), progress, lockedOnly));
 }
 
 /** One backend's start, as a result instead of an exception. */
@@ -79,7 +80,7 @@ export function nativeBackends(context) {
   const signal = (name, what) => pauseBackend(context, chosen([name])[0], what);
   return {
     async fetch(names, progress) {
-      await installNative(p, names, progress).catch(() => undefined);
+      await installNative(p, names, progress, true).catch(() => undefined);
     },
     async start(names, progress = () => undefined) {
       const failed = await installNative(p, names, progress);

@@ -92,8 +92,10 @@ const withWayOut = (p) => (error) => {
  * Fetches, unpacks and relocates programs; each is built beside its final place and moved there whole.
  * @param {import('../../profile.mjs').Profile} p
  * @param {(line: string) => void} say
+ * @param {boolean} [lockedOnly] not to look for successors: before npm's packages are there, whose loss an import of
+ *   OpenPGP would remember for good
  */
-export function programInstaller(p, say) {
+export function programInstaller(p, say, lockedOnly = false) {
   const unpacking = createSlots(Math.max(2, availableParallelism?.() ?? cpus().length));
   const bytes = byteCounter(say);
   const sources = once(mirrors);
@@ -149,7 +151,7 @@ export function programInstaller(p, say) {
     try {
       return { tree: await build(name, locked.version, packages), version: locked.version };
     } catch (error) {
-      if (!(error instanceof Gone)) throw error;
+      if (!(error instanceof Gone) || lockedOnly) throw error;
     }
     const current = resolvePackages(recipeOf(name), await indexOf(locked));
     const tree = await build(name, current.version, current.packages);
