@@ -19,7 +19,7 @@ let environment: NodeJS.ProcessEnv;
 let kafka: KafkaNamespace;
 
 const script = (name: string, ...args: string[]) =>
-  run(process.execPath, [`compose/${name}.mjs`, ...args], { env: environment, timeout: 60_000 });
+  run(process.execPath, ['compose/portico.mjs', name, ...args], { env: environment, timeout: 60_000 });
 
 // the backends of this run are given, so the launcher starts the gateway alone
 beforeAll(async () => {
