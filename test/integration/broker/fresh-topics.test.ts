@@ -6,18 +6,26 @@ const { kafka, call } = brokerUnderTest();
 const PARTITIONS = 100;
 const indexes = Array.from({ length: PARTITIONS }, (_, i) => i);
 
-test('records for all partitions of a topic that was just made are written, and in order', async () => {
+test('records for all partitions of a topic that was just made are written once, and in order', async () => {
   const topic = await kafka.topic('written', PARTITIONS);
-  const rounds = [0, 1, 2].map((round) => indexes.map((partition) => ({ partition, value: `${round}` })));
-  const replies = await Promise.all(rounds.map((records) => call(`/produce/${topic}`, records)));
+  // Two records a partition: within a request their order is kept. Requests that are sent at once have none
+  // among themselves, since each may come by a socket of its own.
+  const records = indexes.flatMap((partition) => ['first', 'second'].map((value) => ({ partition, value })));
+  const replies = await Promise.all([0, 1, 2].map(() => call(`/produce/${topic}`, records)));
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
-  for (const [round, { body }] of replies.entries())
-    expect(body.map(({ offset }) => offset)).toEqual(indexes.map(() => round));
+  for (const partition of indexes) {
+    const pairs = replies.map(({ body }) =>
+      body.slice(2 * partition, 2 * partition + 2).map(({ offset }) => offset),
+    );
+    for (const [first] of pairs) expect(pairs).toContainEqual([first, Number(first) + 1]);
+    expect(pairs.flat().sort()).toEqual([0, 1, 2, 3, 4, 5]);
+  }
 });
 
-test('a partition of a topic that was just made can be fetched and consumed from', async () => {
+test('a partition of a topic that was just made can be fetched from, and gives what comes meanwhile', async () => {
   const topic = await kafka.topic('read', PARTITIONS);
   const last = PARTITIONS - 1;
-  const fetched = await call('/fetch', { topic, partition: last, offset: 0, timeout: 30_000 });
-  expect(fetched).toMatchObject({ status: 200, body: [] });
+  const fetching = call('/fetch', { topic, partition: last, offset: 0, timeout: 30_000 });
+  await call(`/produce/${topic}`, { partition: last, value: 'came' });
+  expect(await fetching).toMatchObject({ status: 200, body: [{ partition: last, value: 'came' }] });
 });
