@@ -99,7 +99,7 @@ const late = () =>
 async function main() {
   const { values } = parseArgs({ options: { config: { type: 'string' } } });
   catchSignals((cause) => say('stop', cause));
-  await lookAhead(values.config);
+  const known = await lookAhead(values.config);
   await ensureGateway(say);
   const set = await backends('dev');
   const p = set.profile;
@@ -109,7 +109,7 @@ async function main() {
   let types;
   let sources;
   try {
-    const up = await withLock(lock, () => bringUp(set, values.config, begun, say));
+    const up = await withLock(lock, () => bringUp(set, values.config, begun, say, known));
     const file = writeConnection(p, up.report, up.env);
     console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
     forgetBuild();

@@ -125,18 +125,18 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
 }
 
 /**
- * Adds what the launcher cannot know by itself: the key-value tokens that are derived from Redis' password, so that the
- * card and connection.env can show them, and a metrics token that the file has.
+ * What the launcher cannot know by itself: the key-value tokens that are derived from Redis' password, so that the card
+ * and connection.env can show them, and a metrics token that the file has. No backend has to run for it.
  * @param {Record<string, string | undefined>} env the gateway's
  * @param {string} [config] a file
+ * @returns {Promise<Record<string, string>>} variables
  */
-export async function withDerivedTokens(env, config) {
+export async function derivedTokens(env, config) {
   const options = { env, timeoutMs: 20_000 };
   const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], options);
   const { kv = {}, metricsToken } = JSON.parse(output);
   const [tokens = {}] = Object.values(kv);
   return {
-    ...env,
     ...(tokens.standard ? { PORTICO_KV_TOKEN: tokens.standard } : {}),
     ...(tokens['read-only'] ? { PORTICO_KV_READONLY_TOKEN: tokens['read-only'] } : {}),
     ...(metricsToken ? { PORTICO_METRICS_TOKEN: metricsToken } : {}),

@@ -6,13 +6,13 @@ import { ensureGateway, hasBuild, hasPackages } from './ensure.mjs';
 import {
   check,
   demandGatewayPort,
+  derivedTokens,
   gatewayEnvironment,
   missingServices,
   runningGateway,
   startGateway,
   stopGateway,
   waitReady,
-  withDerivedTokens,
   withMissing,
 } from './gateway.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
@@ -22,22 +22,25 @@ import { readPidFile, writePidFile } from './processes.mjs';
 import { commandLine, profile } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 
-/** The program and its packages, what the configuration asks for, and ports that are free: before anything starts. */
-async function prepare(set, config, say) {
+/**
+ * The program and its packages, what the configuration asks for, and ports that are free: before anything starts.
+ * @param {import('./gateway.mjs').Check} [known] what the configuration asks for, where that was asked already: it costs
+ *   most of a second
+ */
+async function prepare(set, config, say, known) {
   const { profile: p, engine } = set;
   // The programs come while npm and the compiler are at work; what fails is tried again, and told of, when they are started.
   const early = hasPackages() && hasBuild() ? undefined : set.fetch?.(likelyNeeds(p, config).backends, say);
   await ensureGateway(say);
   await early;
-  const report = await check(config);
+  const report = known ?? (await check(config));
   await demandGatewayPort(p, report);
   await demandPorts(p, engine, neededBackends(report.backends), undefined);
   return report;
 }
 
 /** @returns what to tell the gateway of the backends: the addresses, and why some cannot be had */
-async function startBackends(set, report, begun, say) {
-  const needed = neededBackends(report.backends);
+async function startBackends(set, needed, begun, say) {
   begun.backends = needed;
   const results = needed.length > 0 ? await set.start(needed, say) : {};
   begun.backends = needed.filter((name) => results[name].state !== 'running');
@@ -52,17 +55,24 @@ async function startBackends(set, report, begun, say) {
   };
 }
 
-/** Brings everything up that is not up; `begun` collects what this launcher must take down again. */
-export async function bringUp(set, config, begun, say) {
+/**
+ * Brings everything up that is not up; `begun` collects what this launcher must take down again.
+ * @param {import('./gateway.mjs').Check} [known] what `lookAhead` found out
+ */
+export async function bringUp(set, config, begun, say, known) {
   const p = set.profile;
   const running = runningGateway(p);
   if (running !== undefined && config !== undefined && config !== running.config)
     throw new Error(
       `it runs already, with ${running.config ?? 'config/portico.yaml'}; ${commandLine('stop')} ends that one`,
     );
-  const report = running?.report ?? (await prepare(set, config, say));
-  const made = await startBackends(set, report, begun, say);
-  const wanted = await withDerivedTokens(gatewayEnvironment(report, made), config);
+  const report = running?.report ?? (await prepare(set, config, say, known));
+  const needed = neededBackends(report.backends);
+  const planned = { secrets: set.secrets, urls: set.urls(needed), failed: {} };
+  const deriving = derivedTokens(gatewayEnvironment(report, planned), config);
+  deriving.catch(() => undefined); // told of where it is awaited: what starts meanwhile must be known first
+  const made = await startBackends(set, needed, begun, say);
+  const wanted = { ...gatewayEnvironment(report, made), ...(await deriving) };
   const env = running === undefined ? wanted : withMissing(running.env, wanted);
   let from = 0;
   if (running === undefined) {
@@ -96,13 +106,17 @@ async function stay(p) {
   return Promise.race([interrupted().then(() => 'signal'), gone]);
 }
 
-/** What would keep it from starting, before a folder is made or anything is fetched. */
+/**
+ * What would keep it from starting, before a folder is made or anything is fetched.
+ * @returns {Promise<import('./gateway.mjs').Check | undefined>} what the configuration asks for, where that can be told
+ */
 export async function lookAhead(config) {
   const p = profile('dev');
-  if (runningGateway(p) !== undefined) return;
+  if (runningGateway(p) !== undefined) return undefined;
   const engine = await chooseEngine(p);
   const report = hasPackages() && hasBuild() ? await check(config) : undefined;
   await preflight(p, engine, report, config);
+  return report;
 }
 
 /**
@@ -112,7 +126,7 @@ export async function lookAhead(config) {
 export async function start({ detach = false, config }) {
   const say = createProgress();
   catchSignals((cause) => say('stop', cause));
-  await lookAhead(config);
+  const known = await lookAhead(config);
   const set = await backends('dev');
   const p = set.profile;
   const begun = { backends: [], gateway: false };
@@ -124,7 +138,7 @@ export async function start({ detach = false, config }) {
     up = await withLock(
       lock,
       async () => {
-        const result = await bringUp(set, config, begun, say);
+        const result = await bringUp(set, config, begun, say, known);
         if (!result.already && !detach) writePidFile(join(p.run, 'launcher.pid'), process.pid);
         return result;
       },
