@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fetchIndex, publicMirror } from '../../compose/native/programs/archive.mjs';
 import { download } from '../../compose/native/programs/download.mjs';
+import { ensureDebootstrap } from '../debootstrap.mjs';
 
 /** Where systems and Nodes are kept between runs; making one takes a minute or two. */
 const cache = process.env.PORTICO_COLD_CACHE || '/var/cache/portico-cold';
@@ -31,11 +32,6 @@ const npmOf = { 18: '9.9.4', 20: '10.9.7', 22: '10.9.7', 24: '11.6.2' };
 
 const sh = (file, args, options = {}) =>
   execFileSync(file, args, { stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8', ...options });
-
-function install(...packages) {
-  sh('apt-get', ['update', '-qq']);
-  sh('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...packages]);
-}
 
 /** debootstrap's own files, with a script for a release that is newer than it: Ubuntu's releases share one. */
 function scriptsWith(suite) {
@@ -71,7 +67,7 @@ async function baseOf(name, say) {
   if (existsSync(folder)) return folder;
   say(`making the system ${name}`);
   mkdirSync(cache, { recursive: true });
-  if (!existsSync('/usr/sbin/debootstrap')) install('debootstrap');
+  ensureDebootstrap();
   const half = `${folder}.new`;
   rmSync(half, { recursive: true, force: true });
   const options = ['--variant=minbase', ...(keys ? [`--keyring=${await keyringOf(keys)}`] : [])];

@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { publicMirror } from '../../compose/native/programs/archive.mjs';
 import { root as checkout } from '../../compose/profile.mjs';
+import { ensureDebootstrap } from '../debootstrap.mjs';
 
 const run = promisify(execFile);
 
@@ -97,6 +98,7 @@ export async function rootFileSystem(suite, packages = [], name = suite) {
   const fresh = `${folder}.new`;
   rmSync(fresh, { recursive: true, force: true });
   const include = packages.length > 0 ? [`--include=${packages.join(',')}`] : [];
+  ensureDebootstrap();
   await run('debootstrap', ['--variant=minbase', ...include, suite, fresh, mirror], {
     timeout: 900_000,
     maxBuffer: 1 << 26,

@@ -12,7 +12,7 @@ import { cache, startEngine } from './engine.mjs';
 import { standIn } from './images.mjs';
 import { createScore } from './score.mjs';
 
-const usage = `npm run test:docker                     everything below, on Debian's oldest and newest engine (root; debootstrap)
+const usage = `npm run test:docker                     everything below, on Debian's oldest and newest engine (root)
 npm run test:docker -- --engine old     on Engine 20.10 alone; also: current, rootless, here (the engine that docker finds)
 npm run test:docker -- --only start     one group; also: image, compose, dev, examples
 npm run test:docker -- --tests          the whole npm test with its backends in containers, too (20 minutes)`;

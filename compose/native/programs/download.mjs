@@ -16,7 +16,8 @@ import { createSlots } from './slots.mjs';
  * @property {{start: number}} [range] the file is `size` bytes of a larger one, from `start` on
  */
 
-/** A mirror that sends nothing for so long is given up; what has come is kept and continued. */
+/** A mirror that sends less than this in such a time is given up; what has come is kept and continued. */
+const leastBytes = 16 * 1024;
 const silenceMs = 15_000;
 const attemptsPerUrl = 3;
 /** The largest that is read into memory, Debian's list of packages, has a fifth of it. */
@@ -40,24 +41,30 @@ async function digestOf(file) {
   return hash.digest('hex');
 }
 
-/** A signal that fires when nothing was heard for a while, or the user wants out. */
+/** A signal that fires when next to nothing was heard for a while, or the user wants out. */
 function patience() {
   const controller = new AbortController();
   let timer;
+  let sinceThen = 0;
   const onInterrupt = () => controller.abort(new Interrupted());
   interruption.addEventListener('abort', onInterrupt, { once: true });
-  const heard = () => {
+  const wait = () => {
     clearTimeout(timer);
-    timer = setTimeout(
-      () => controller.abort(new Error(`nothing came for ${silenceMs / 1000} s`)),
-      silenceMs,
-    );
+    sinceThen = 0;
+    timer = setTimeout(() => {
+      const what = sinceThen === 0 ? 'nothing' : `only ${sinceThen} bytes`;
+      controller.abort(new Error(`${what} came in ${silenceMs / 1000} s`));
+    }, silenceMs);
+  };
+  const heard = (bytes) => {
+    sinceThen += bytes;
+    if (sinceThen >= leastBytes) wait();
   };
   const end = () => {
     clearTimeout(timer);
     interruption.removeEventListener('abort', onInterrupt);
   };
-  heard();
+  wait();
   return { signal: controller.signal, heard, end };
 }
 
@@ -80,7 +87,7 @@ async function continueFile(url, { range, size }, part, onBytes) {
     onBytes(partial ? had : 0);
     try {
       for await (const chunk of answer.body) {
-        wait.heard();
+        wait.heard(chunk.length);
         const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, start + size - at));
         at += chunk.length;
         onBytes(piece.length);
@@ -194,7 +201,7 @@ export async function fetchBytes(url) {
     const chunks = [];
     let length = 0;
     for await (const chunk of answer.body) {
-      wait.heard();
+      wait.heard(chunk.length);
       chunks.push(chunk);
       length += chunk.length;
       if (length > memoryLimit) throw new Error(`${url} has no end`);

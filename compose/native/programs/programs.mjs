@@ -56,16 +56,17 @@ const digestOf = (name, packages) =>
 
 /** Counts bytes, and says so about once a second. */
 function byteCounter(say) {
-  let [done, total, told] = [0, 0, Date.now()];
+  let [done, told] = [0, Date.now()];
+  const sizes = new Map();
   const megabytes = (bytes) => (bytes / 1e6).toFixed(0);
   return {
-    expect: (bytes) => {
-      total += bytes;
-    },
+    /** Programs share packages; each is fetched once. */
+    expect: (file, bytes) => sizes.set(file, bytes),
     count: (bytes) => {
       done += bytes;
       if (Date.now() - told < 1_000) return;
       told = Date.now();
+      const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
       say(`${megabytes(done)} of ${megabytes(total)} MB fetched`);
     },
   };
@@ -131,7 +132,7 @@ export function programInstaller(p, say, lockedOnly = false) {
     makeTree(half);
     const urls = await sources();
     const missing = packages.filter(({ path }) => !existsSync(join(packagesOf(p), basename(path))));
-    for (const { size } of missing) bytes.expect(size);
+    for (const { path, size } of missing) bytes.expect(basename(path), size);
     const results = await Promise.allSettled(
       packages.map(async ({ path, size, sha256 }) => {
         const file = join(packagesOf(p), basename(path));

@@ -1,0 +1,37 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+// npm run test:full: what takes longer than npm test may. Root, on Debian or kin, for the systems and engines that it makes.
+
+const parts = [
+  ['test:cold'],
+  ['test:docker', '--', '--engine', 'old'],
+  ['test:docker', '--', '--engine', 'current', '--tests'],
+];
+
+/** @returns {Promise<{passed: number, failed: number}>} as the part's last line says; a part that says nothing has failed */
+async function run(args) {
+  const child = spawn('npm', ['run', '--silent', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  let counts = { passed: 0, failed: 1 };
+  for await (const line of createInterface({ input: child.stdout })) {
+    console.log(line);
+    const [, passed, failed] = /^(\d+) passed, (\d+) failed/.exec(line) ?? [];
+    if (failed !== undefined) counts = { passed: Number(passed), failed: Number(failed) };
+  }
+  return { ...counts, failed: (await ended) === 0 ? counts.failed : Math.max(1, counts.failed) };
+}
+
+const all = { passed: 0, failed: 0 };
+for (const args of parts) {
+  const begun = Date.now();
+  const { passed, failed } = await run(args);
+  const minutes = ((Date.now() - begun) / 60_000).toFixed(1);
+  console.log(
+    `== ${args.filter((arg) => arg !== '--').join(' ')}: ${passed} passed, ${failed} failed, ${minutes} min`,
+  );
+  all.passed += passed;
+  all.failed += failed;
+}
+console.log(`${all.passed} passed, ${all.failed} failed`);
+process.exitCode = all.failed === 0 ? 0 : 1;
