@@ -80,8 +80,9 @@ async function arrivalsOf(timed: readonly Timed[]): Promise<Arrival[]> {
 /**
  * Whoever waited behind another or for the sweeper would have been overtaken by those due well after it. A busy machine
  * makes all of them late alike, and only some: the first tenth tells of those that had not to wait for it.
+ * @param share of them that nobody overtook
  */
-function expectOnTime(arrivals: readonly Arrival[]): void {
+function expectOnTime(arrivals: readonly Arrival[], share = 0.99): void {
   const late = arrivals.map(({ at, due }) => at - due).sort((a, b) => a - b);
   expect(late[Math.floor(late.length * 0.1)]).toBeLessThan(1_000);
   let latestDue = Number.NEGATIVE_INFINITY;
@@ -91,7 +92,7 @@ function expectOnTime(arrivals: readonly Arrival[]): void {
   });
   overtaken.sort((a, b) => a - b);
   expect(overtaken[Math.floor(overtaken.length * 0.5)]).toBeLessThan(1_000);
-  expect(overtaken[Math.floor(overtaken.length * 0.99)]).toBeLessThan(5_000);
+  expect(overtaken[Math.floor(overtaken.length * share)]).toBeLessThan(5_000);
 }
 
 it('delivers messages at their time, in whatever order they were published, none early', async () => {
@@ -125,7 +126,8 @@ async function dueAfterKill(seconds: number): Promise<number> {
     timed.filter(({ due }) => due <= back + 1_000),
     timed.filter(({ due }) => due > back + 1_000),
   ];
-  if (later.length > 20) expectOnTime(await arrivalsOf(later));
+  // A token that was between two levels as RabbitMQ died is lost; the sweeper gives its message another.
+  if (later.length > 20) expectOnTime(await arrivalsOf(later), 0.9);
   await arrivalsOf(away);
   return later.length;
 }
