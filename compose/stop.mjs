@@ -30,10 +30,15 @@ export async function stop() {
   const set = await backends('dev');
   const p = set.profile;
   const asked = await stopLauncher(p, say);
-  const outcomes = await withLock(join(p.run, 'lock'), async () => {
-    const gateway = await stopGateway(p);
-    return { gateway, ...(await set.stop()) };
-  });
+  const waiting = (pid) => say('stop', `a launcher is at work (process ${pid}); waiting for it`);
+  const outcomes = await withLock(
+    join(p.run, 'lock'),
+    async () => {
+      const gateway = await stopGateway(p);
+      return { gateway, ...(await set.stop()) };
+    },
+    waiting,
+  );
   rmSync(join(p.run, 'launcher.pid'), { force: true });
   rmSync(join(p.dir, 'connection.env'), { force: true });
   forgetEngine(p);
