@@ -83,6 +83,7 @@ async function baseOf(name, say) {
 function nodeLayer(major) {
   const layer = join(cache, `node-${major}`);
   if (existsSync(layer)) return layer;
+  mkdirSync(cache, { recursive: true });
   const half = mkdtempSync(join(cache, 'node-new-'));
   const pack = (spec) => sh('npm', ['pack', '--silent', spec], { cwd: half }).trim().split('\n').at(-1);
   const local = join(half, 'root/usr/local');
