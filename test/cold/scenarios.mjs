@@ -38,7 +38,7 @@ async function demandService(bare) {
 /** What README promises: a start, an answer of each service, a stop that leaves no process, a quick second start. */
 async function firstHour(bare, say, env = {}) {
   const cold = demand(await start(bare, env), 'npm start');
-  for (const line of cold.out.match(/^ +[\d.]+ s  .*/gm) ?? []) say(line);
+  for (const line of cold.out.match(/^ +[\d.]+ s {2}.*/gm) ?? []) say(line);
   say(`ready after ${cold.seconds.toFixed(1)} s`);
   await demandService(bare);
   demand(await stop(bare), 'npm stop');
