@@ -1,15 +1,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ensurePackages } from '../../compose/ensure.mjs';
 import { catchSignals, interruption } from '../../compose/interruption.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
 import { checkCompose } from './check-compose.mjs';
 import { checkDev } from './check-dev.mjs';
-import { checkExamples } from './check-examples.mjs';
 import { checkImage } from './check-image.mjs';
 import { checkStart } from './check-start.mjs';
 import { cache, startEngine } from './engine.mjs';
-import { standIn } from './images.mjs';
 import { createScore } from './score.mjs';
 
 const usage = `npm run test:docker                     everything below, on Debian's oldest and newest engine (root)
@@ -22,7 +21,8 @@ const groups = {
   start: checkStart,
   compose: checkCompose,
   dev: checkDev,
-  examples: checkExamples,
+  // these need packages, which a fresh checkout has not yet
+  examples: async (bench) => (await import('./check-examples.mjs')).checkExamples(bench),
 };
 
 function options() {
@@ -62,6 +62,7 @@ async function onEngine(name, { only, tests }, score) {
     const version = await runProgram('docker', ['version', '--format', '{{.Server.Version}}'], { env });
     const compose = await runProgram('docker', ['compose', 'version', '--short'], { env });
     score.say(`engine ${version.trim()}, Compose ${compose.trim()}`);
+    const { standIn } = await import('./images.mjs');
     await standIn(env, score.say);
     for (const group of only) await groups[group]({ env, work, score });
     if (tests) await score.check('npm test', () => wholeSuite(env));
@@ -89,6 +90,7 @@ async function main() {
   if (help) return console.log(usage);
   const score = createScore();
   catchSignals((cause) => score.say(cause));
+  await ensurePackages(score.say);
   for (const name of engine) {
     if (interruption.aborted) break;
     await score.check(`all of it on the ${name} engine`, () => onEngine(name, { only, tests }, score));
