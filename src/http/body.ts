@@ -1,5 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import { JsonProblem } from '../lib/json-bounds.js';
+import { parseInPieces, WHOLE_BYTES } from '../lib/sliced-json.js';
+import { inSlices } from '../lib/slices.js';
 import { HttpError } from './errors.js';
 
 /** The body of a request without one. */
@@ -130,4 +133,32 @@ export function parseJson(body: Buffer): unknown {
 function position(error: unknown): string {
   const match = /position (\d+)/.exec(error instanceof Error ? error.message : '');
   return match === null ? '' : ` (at character ${match[1]})`;
+}
+
+/**
+ * `parseJson` for a body of any size within its limit: a large one is parsed in slices, so that the loop is never held up.
+ * @returns a promise for a large body only
+ * @throws HttpError `invalid_json`; `invalid_request` for more than `JSON_BOUNDS`
+ */
+export function parseJsonBody(body: Buffer): unknown {
+  return body.length <= WHOLE_BYTES ? parseJson(body) : parseLarge(body);
+}
+
+async function parseLarge(body: Buffer): Promise<unknown> {
+  try {
+    return await inSlices(parseInPieces(body));
+  } catch (error) {
+    throw jsonError(error);
+  }
+}
+
+/** What is answered for a problem of `parseInPieces`; other errors as they are. */
+export function jsonError(error: unknown): unknown {
+  if (!(error instanceof JsonProblem)) return error;
+  const { message, at } = error;
+  if (at !== undefined)
+    return new HttpError('invalid_json', `The body is ${message} (near byte ${at}).`, { cause: error });
+  if (message.startsWith('not '))
+    return new HttpError('invalid_json', `The body is ${message}.`, { cause: error });
+  return new HttpError('invalid_request', `The body holds ${message}.`, { cause: error });
 }

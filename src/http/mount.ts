@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type Response, type Router } from 'express';
-import type { z } from 'zod';
 import { authenticator, challenge } from './auth.js';
-import { hasBody, NOTHING, parseJson, readBody } from './body.js';
+import { hasBody, NOTHING, readBody } from './body.js';
 import { HttpError, routingError, toHttpError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { bodyPieces, Pieces, sendPieces } from './flow.js';
-import { withContractNames } from './headers.js';
 import type { HttpCore } from './http-core.js';
+import { checked, inputOf } from './input.js';
 import type { ServiceInstance } from './instance.js';
 import { type BoundRoute, JsonText, Reply } from './route.js';
 
@@ -157,20 +156,10 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     await sendValue(exchange, value);
     return;
   }
-  const input = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
+  const read = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
+  const input = read instanceof Promise ? await read : read;
   if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
   await sendValue(exchange, await route.handle(input, exchange, undefined));
-}
-
-/** Apart from what waits for the handler: a large body must not stay in memory as long as that. */
-function inputOf(route: JsonRoute, request: Request, body: Buffer): never {
-  const schemas = route.request ?? {};
-  return {
-    params: checked(schemas.params, 'path', () => request.params),
-    query: checked(schemas.query, 'query', () => queryOf(request.url)),
-    headers: checked(schemas.headers, 'header', () => withContractNames(request.headers)),
-    body: checked(schemas.body, 'body', () => (route.parseBody ?? parseJson)(body)),
-  } as never;
 }
 
 async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
@@ -181,27 +170,6 @@ async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
 
 function jsonOf(value: unknown): string | Buffer {
   return value instanceof JsonText ? value.text : JSON.stringify(value);
-}
-
-function queryOf(url: string): Record<string, string> {
-  const start = url.indexOf('?');
-  return start < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(start + 1)));
-}
-
-function checked(schema: z.ZodType | undefined, part: string, value: () => unknown): unknown {
-  if (schema === undefined) return undefined;
-  const result = schema.safeParse(value());
-  if (result.success) return result.data;
-  throw new HttpError('invalid_request', describeIssues(part, result.error.issues), { cause: result.error });
-}
-
-/** At most three issues, each as `body.topK: expected number`. */
-function describeIssues(part: string, issues: readonly z.core.$ZodIssue[]): string {
-  const shown = issues
-    .slice(0, 3)
-    .map((issue) => `${[part, ...issue.path].map(String).join('.')}: ${issue.message}`);
-  if (issues.length > 3) shown.push(`and ${issues.length - 3} more`);
-  return shown.join('; ');
 }
 
 function logError(core: HttpCore, exchange: Exchange, error: HttpError): void {

@@ -140,7 +140,7 @@ export interface JsonRoute<Deps> extends RouteDescription {
   readonly kind: 'json';
   /** Deadline in ms for this input; the instance's default otherwise. */
   readonly timeoutMs?: (input: never) => number;
-  /** Reads the body where it need not be JSON. */
+  /** Reads the body where it need not be JSON; a promise for a large one, which is read in slices. */
   readonly parseBody?: (body: Buffer) => unknown;
   /** Takes bodies of any length beside JSON. */
   readonly bodyFlow?: BodyFlow<Deps>;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { startBackends } from './backends.mjs';
 
 /** Every bench, a file each; arguments choose those whose name contains one of them. */
 const BENCHES = [
@@ -25,13 +26,6 @@ const BENCHES = [
   'queue-slow-neighbour',
   'queue-delayed',
 ];
-
-const VARIABLES = {
-  redis: 'PORTICO_REDIS_URL',
-  postgres: 'PORTICO_DATABASE_URL',
-  kafka: 'PORTICO_KAFKA_BROKERS',
-  rabbitmq: 'PORTICO_RABBITMQ_URL',
-};
 
 /** What a bench is not told, it chooses. */
 const NUMBERS = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'first', 'vectors'];
@@ -63,15 +57,4 @@ function numeric([name, text]) {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 0) throw new Error(`--${name} must be a whole number`);
   return [name, value];
-}
-
-/** Starts what the environment does not name; resolves to what ends it again. */
-async function startBackends(names) {
-  const missing = [...names].filter((name) => !process.env[VARIABLES[name]]);
-  if (missing.length === 0) return async () => undefined;
-  const { backends } = await import('../../compose/backends.mjs');
-  const own = await backends('test');
-  await own.start(missing);
-  Object.assign(process.env, await own.urls());
-  return () => own.stop(missing);
 }

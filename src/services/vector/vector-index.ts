@@ -1,4 +1,5 @@
 import type { Database } from '../../lib/postgres.js';
+import { sliced } from '../../lib/slices.js';
 import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
 import { type IndexParts, indexParts } from './index-parts.js';
 import { Namespaces } from './records/namespaces.js';
@@ -7,7 +8,7 @@ import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
 import type { TextQuery, VectorQuery } from './schemas/queries.js';
 import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
-import { prepareQuery } from './search/prepared-query.js';
+import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
 import { Searcher } from './search/searcher.js';
 import type { IndexSettings } from './settings.js';
@@ -52,22 +53,28 @@ export class VectorIndex {
 
   /** The results of all queries, each the JSON text of an array, best score first. All are checked before one runs. */
   async query(namespace: string, queries: readonly VectorQuery[], signal: AbortSignal): Promise<string[]> {
-    const prepared = queries.map((query, i) => prepareQuery(this.parts, query, `body.${i}`));
+    const preparing = sliced(this.prepared(queries));
+    const prepared = preparing instanceof Promise ? await preparing : preparing;
     const connection = this.parts.database.within(signal);
     const results: string[] = [];
     let next = 0;
     const worker = async () => {
       for (let i = next++; i < prepared.length; i = next++) {
-        const hits = await this.searcher.search(
-          connection,
-          namespace,
-          prepared[i] as (typeof prepared)[number],
-        );
+        const hits = await this.searcher.search(connection, namespace, prepared[i] as PreparedQuery);
         results[i] = `[${hits.map(({ text }) => text).join(',')}]`;
       }
     };
     await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));
     return results;
+  }
+
+  private *prepared(queries: readonly VectorQuery[]): Generator<void, PreparedQuery[]> {
+    const prepared: PreparedQuery[] = [];
+    for (const [i, query] of queries.entries()) {
+      prepared.push(prepareQuery(this.parts, query, `body.${i}`));
+      yield;
+    }
+    return prepared;
   }
 
   /** @throws HttpError 422 without an embedder */

@@ -148,25 +148,17 @@ export function writeArrayHeader(target: Buffer, elementType: number, length: nu
   return 20;
 }
 
-/** Checks every vector and packs those that `keep` lists into one parameter of type `vector[]`. */
+/** Checks every vector and packs them into one parameter of type `vector[]`. */
 export function packMany(
   vectors: readonly Components[],
-  keep: readonly number[],
   rules: ComponentRules,
   vectorType: number,
   place: (i: number) => string,
 ): Buffer {
   const size = packedSize(rules.dimension);
-  const packed = Buffer.allocUnsafe(20 + keep.length * (4 + size));
-  const dropped = Buffer.allocUnsafe(size);
-  let offset = writeArrayHeader(packed, vectorType, keep.length);
-  let next = 0;
+  const packed = Buffer.allocUnsafe(20 + vectors.length * (4 + size));
+  let offset = writeArrayHeader(packed, vectorType, vectors.length);
   vectors.forEach((components, i) => {
-    if (keep[next] !== i) {
-      packVector(dropped, 0, components, rules, place(i));
-      return;
-    }
-    next++;
     packed.writeInt32BE(size, offset);
     packVector(packed, offset + 4, components, rules, place(i));
     offset += 4 + size;

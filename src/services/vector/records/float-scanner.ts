@@ -1,3 +1,4 @@
+import { MAX_DIMENSION } from '../score.js';
 import { distances, fourDigits, leadingDigits, nonDigits, padded } from './digit-words.js';
 
 const [MINUS, PLUS, DOT, ZERO, NINE, COMMA, CLOSE] = [0x2d, 0x2b, 0x2e, 0x30, 0x39, 0x2c, 0x5d] as const;
@@ -7,6 +8,10 @@ const [LOWER_E, UPPER_E, BLANK, TAB, LINE_FEED, RETURN] = [0x65, 0x45, 0x20, 0x0
 const BLOCKS = 4;
 /** Longer whole numbers are left to JavaScript. */
 const WHOLE_DIGITS = 9;
+/** Longest number, and most blanks in one place, in bytes: longer ones, which nobody writes, are JSON.parse's. */
+const LONGEST = 1_024;
+/** Most numbers of an array: as many components as a vector of any index may have. */
+const MOST = MAX_DIMENSION;
 /** 10^22 is the last power of ten that float64 holds exactly. */
 const POWERS = Float64Array.from({ length: 23 }, (_, i) => 10 ** i);
 /** Wider than what up to 25 digits summed up in float64 and one division can be off (10 roundings of 2^-53 at most). */
@@ -27,6 +32,8 @@ export class FloatScanner {
   count = 0;
   /** Where reading goes on. */
   at = 0;
+  /** So many numbers are not exceeded by a run of usual ones. */
+  private stop = 0;
   private readonly view: DataView;
 
   /** @param bytes of the request */
@@ -38,13 +45,14 @@ export class FloatScanner {
 
   /**
    * Reads the array whose `[` is at `start`; afterwards `at` is behind its `]`.
-   * @returns false when it holds anything but numbers as JSON writes them; then nothing has changed
+   * @returns false when it holds anything but numbers as JSON writes them, or too many; then nothing has changed
    */
   array(start: number): boolean {
     const { bytes } = this;
     const before = this.count;
     this.at = start + 1;
     this.blanks();
+    this.stop = before + MOST + 1;
     if (bytes[this.at] === CLOSE) {
       this.at++;
       return true;
@@ -53,11 +61,13 @@ export class FloatScanner {
       this.blanks();
       const next = this.number() ? this.separator() : undefined;
       if (next === CLOSE) return true;
-      if (next === COMMA) continue;
+      if (next === COMMA && this.count - before <= MOST) continue;
       this.count = before;
       return false;
     }
-    return true;
+    if (this.count - before <= MOST) return true;
+    this.count = before;
+    return false;
   }
 
   /**
@@ -71,7 +81,8 @@ export class FloatScanner {
     const last = bytes.length - ROOM;
     let { at, count } = this;
     let ended = false;
-    while (!ended && at <= last && count < floats.length) {
+    const full = Math.min(this.stop, floats.length);
+    while (!ended && at <= last && count < full) {
       const first = bytes[at] as number;
       // '-' lacks the fifth bit, which all digits have
       const negative = ((first >> 4) & 1) ^ 1;
@@ -113,9 +124,10 @@ export class FloatScanner {
 
   private blanks(): void {
     const { bytes } = this;
+    const end = this.at + LONGEST;
     for (
       let c = bytes[this.at];
-      c === BLANK || c === LINE_FEED || c === RETURN || c === TAB;
+      (c === BLANK || c === LINE_FEED || c === RETURN || c === TAB) && this.at < end;
       c = bytes[this.at]
     )
       this.at++;
@@ -128,14 +140,16 @@ export class FloatScanner {
     let i = first;
     let c = bytes[i] as number;
     let mantissa = 0;
-    for (; c >= ZERO && c <= NINE; c = bytes[++i] as number) mantissa = mantissa * 10 + (c - ZERO);
+    const last = start + LONGEST;
+    for (; c >= ZERO && c <= NINE && i < last; c = bytes[++i] as number)
+      mantissa = mantissa * 10 + (c - ZERO);
     const whole = i - first;
     // JSON has no empty part and no leading zero
     if (whole === 0 || (whole > 1 && bytes[first] === ZERO)) return false;
     let exponent = 0;
     if (c === DOT) {
       const fraction = ++i;
-      if (mantissa === 0) while (bytes[i] === ZERO) i++;
+      if (mantissa === 0) while (bytes[i] === ZERO && i < last) i++;
       let blocks = 0;
       for (; blocks < BLOCKS && i <= bytes.length - 4; i += 4, blocks++) {
         const block = distances(view, i);
@@ -146,9 +160,10 @@ export class FloatScanner {
       if (blocks < BLOCKS)
         for (; c >= ZERO && c <= NINE; c = bytes[++i] as number) mantissa = mantissa * 10 + (c - ZERO);
       exponent = fraction - i;
-      while (c >= ZERO && c <= NINE) c = bytes[++i] as number;
+      while (c >= ZERO && c <= NINE && i < last) c = bytes[++i] as number;
       if (i === fraction) return false;
     }
+    if (i >= last) return false;
     const end = c === LOWER_E || c === UPPER_E ? this.exponentEnd(i) : i;
     if (end === undefined) return false;
     if (end > i) exponent += Number(bytes.toString('latin1', i + 1, end));
@@ -176,8 +191,9 @@ export class FloatScanner {
     let i = e + 1;
     if (bytes[i] === PLUS || bytes[i] === MINUS) i++;
     const first = i;
-    while ((bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE) i++;
-    return i === first ? undefined : i;
+    const last = first + LONGEST;
+    while ((bytes[i] as number) >= ZERO && (bytes[i] as number) <= NINE && i < last) i++;
+    return i === first || i === last ? undefined : i;
   }
 
   private push(value: number): void {

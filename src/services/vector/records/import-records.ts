@@ -36,7 +36,7 @@ export async function importRecords(
   try {
     for await (const line of linesOf(body, maxLineBytes)) {
       number = line.number;
-      const record = recordOf(line);
+      const record = await recordOf(line);
       if (record !== undefined) batch.add(record, line);
       if (batch.isFull) await batch.store();
       number++;
@@ -98,8 +98,8 @@ class ImportBatch {
   }
 }
 
-function recordOf(line: Line): VectorRecord | undefined {
-  const value = lineValue(line);
+async function recordOf(line: Line): Promise<VectorRecord | undefined> {
+  const value = await lineValue(line);
   if (value === undefined) return undefined;
   const result = vectorRecord.safeParse(value);
   if (result.success) return result.data;
@@ -109,9 +109,9 @@ function recordOf(line: Line): VectorRecord | undefined {
 }
 
 /** `undefined` when it is blank. @throws HttpError `invalid_json` */
-function lineValue({ bytes }: Line): unknown {
+async function lineValue({ bytes }: Line): Promise<unknown> {
   try {
-    return parseWithVectors(bytes);
+    return await parseWithVectors(bytes);
   } catch (error) {
     const { code, message } = toHttpError(error);
     throw new HttpError(code, message.replace('The body is ', ''), { cause: error });

@@ -2,7 +2,7 @@ import { HttpError } from '../../../http/errors.js';
 import type { VectorRecord } from '../schemas/records.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
-import { type ComponentRules, packMany } from './components.js';
+import { type ComponentRules, packMany, packOne } from './components.js';
 import type { Components } from './lifted-vector.js';
 import { checkBytes, metadataText } from './metadata.js';
 import { type SparseVector, sparseVectorOf, summed } from './sparse-vector.js';
@@ -25,47 +25,106 @@ export interface RecordBatch {
   readonly postings: readonly [places: number[], indices: number[], values: number[]] | undefined;
 }
 
+/** Bytes of one statement: what is encoded for Postgres in one go, 10 ms, and held a second and a third time meanwhile. */
+const BATCH_BYTES = 8 * 1024 * 1024;
+const BATCH_RECORDS = 5_000;
+/** What a posting counts: its place, index and value become text and back, 0.3 µs each. */
+const POSTING_BYTES = 200;
+
 /**
- * Checks every record and packs the last one of each id, in the order of the request.
+ * Checks every record and packs the last one of each id, in the order of the request. Many are several batches; rests
+ * after each record.
  * @param place where a record stands in the request, such as `body.3`, for the error
  * @throws HttpError for the first record that cannot be stored
  */
-export function recordBatch(
+export function* recordBatches(
   records: readonly VectorRecord[],
   rules: RecordRules,
   place: (i: number) => string,
-): RecordBatch {
-  const { shape, components, vectorType, limits } = rules;
-  const dense = records.map((record, i) => densePart(record, shape, place(i)));
-  const sparse = shape.sparse ? records.map((record, i) => sparsePart(record, place(i))) : undefined;
-  const metadata = records.map((record, i) =>
-    isAbsent(record.metadata)
+): Generator<void, RecordBatch[]> {
+  const last = new Map<string, number>();
+  for (let i = 0; i < records.length; i++) last.set((records[i] as VectorRecord).id, i);
+  const batches: RecordBatch[] = [];
+  let batch = new BatchColumns(rules);
+  for (let i = 0; i < records.length; i++) {
+    const record = records[i] as VectorRecord;
+    batch.add(record, place(i), last.get(record.id) === i);
+    if (batch.isFull) {
+      batches.push(batch.pack());
+      batch = new BatchColumns(rules);
+    }
+    yield;
+  }
+  if (!batch.isEmpty || batches.length === 0) batches.push(batch.pack());
+  return batches;
+}
+
+/** The columns of a batch as they grow. */
+class BatchColumns {
+  private readonly ids: string[] = [];
+  private readonly metadata: (string | null)[] = [];
+  private readonly data: (string | null)[] = [];
+  private readonly vectors: Components[] = [];
+  private readonly places: string[] = [];
+  private readonly sparse: SparseVector[] = [];
+  private bytes = 0;
+
+  constructor(private readonly rules: RecordRules) {}
+
+  get isEmpty(): boolean {
+    return this.ids.length === 0;
+  }
+
+  get isFull(): boolean {
+    return this.bytes >= BATCH_BYTES || this.ids.length >= BATCH_RECORDS;
+  }
+
+  /** @param kept whether it is stored, or only checked @throws HttpError */
+  add(record: VectorRecord, place: string, kept: boolean): void {
+    const { shape, components, limits } = this.rules;
+    const vector = densePart(record, shape, place);
+    const sparse = shape.sparse ? sparsePart(record, place) : undefined;
+    const metadata = isAbsent(record.metadata)
       ? null
-      : metadataText(record.metadata, limits.maxMetadataBytes, `${place(i)}.metadata`),
-  );
-  const data = records.map((record, i) => dataText(record.data, limits.maxDataBytes, `${place(i)}.data`));
-  const keep = [...new Map(records.map(({ id }, i) => [id, i])).values()].sort((a, b) => a - b);
-  const kept = <T>(column: readonly T[]) => keep.map((i) => column[i] as T);
-  const ids = kept(records.map(({ id }) => id));
-  const sparseKept = sparse === undefined ? undefined : kept(sparse);
-  return {
-    ids,
-    columns: [
+      : metadataText(record.metadata, limits.maxMetadataBytes, `${place}.metadata`);
+    const data = dataText(record.data, limits.maxDataBytes, `${place}.data`);
+    if (!kept) {
+      if (shape.dense !== undefined) packOne(vector, components, `${place}.vector`);
+      return;
+    }
+    this.ids.push(record.id);
+    this.metadata.push(metadata);
+    this.data.push(data);
+    this.vectors.push(vector);
+    this.places.push(place);
+    if (sparse !== undefined) this.sparse.push(sparse);
+    this.bytes +=
+      4 * vector.length +
+      record.id.length +
+      (metadata?.length ?? 0) +
+      (data?.length ?? 0) +
+      POSTING_BYTES * (sparse?.indices.length ?? 0);
+  }
+
+  pack(): RecordBatch {
+    const { rules, ids, vectors, places, sparse } = this;
+    const { shape, components, vectorType } = rules;
+    return {
       ids,
-      kept(metadata),
-      kept(data),
-      ...(shape.dense === undefined
-        ? []
-        : [packMany(dense, keep, components, vectorType, (i) => `${place(i)}.vector`)]),
-      ...(sparseKept === undefined
-        ? []
-        : [
-            sparseKept.map(({ indices }) => arrayText(indices)),
-            sparseKept.map(({ values }) => arrayText(values)),
-          ]),
-    ],
-    postings: sparseKept === undefined ? undefined : postingsOf(sparseKept),
-  };
+      columns: [
+        ids,
+        this.metadata,
+        this.data,
+        ...(shape.dense === undefined
+          ? []
+          : [packMany(vectors, components, vectorType, (i) => `${places[i]}.vector`)]),
+        ...(shape.sparse
+          ? [sparse.map(({ indices }) => arrayText(indices)), sparse.map(({ values }) => arrayText(values))]
+          : []),
+      ],
+      postings: shape.sparse ? postingsOf(sparse) : undefined,
+    };
+  }
 }
 
 type Absent = null | undefined;

@@ -1,3 +1,5 @@
+import type { Queryable } from '../../../lib/postgres.js';
+import { sliced, wholly } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import { filterJsonpath } from '../filter/filter-jsonpath.js';
 import { parseFilter } from '../filter/parse-filter.js';
@@ -8,8 +10,14 @@ import { EXACT_RECORDS } from '../statements/dense-search.js';
 import { Parameters } from '../statements/index-shape.js';
 import { prefixCondition } from '../statements/read-statements.js';
 import { deleteText, upsertText } from '../statements/write-statements.js';
-import { addPostings, dropPostings, lockNamespace, lockOrCreateNamespace } from './namespace-lock.js';
-import { recordBatch } from './record-batch.js';
+import {
+  addPostings,
+  dropPostings,
+  type LockedNamespace,
+  lockNamespace,
+  lockOrCreateNamespace,
+} from './namespace-lock.js';
+import { type RecordBatch, recordBatches } from './record-batch.js';
 
 const inBody = (i: number) => `body.${i}`;
 
@@ -33,29 +41,45 @@ export class RecordWriter {
     place: (i: number) => string = inBody,
   ): Promise<void> {
     if (records.length === 0) return;
-    const { database, shape, rules, cache } = this.parts;
-    const { ids, columns, postings } = recordBatch(records, rules, place);
+    const { database, rules } = this.parts;
+    const packed = sliced(recordBatches(records, rules, place));
+    const batches = packed instanceof Promise ? await packed : packed;
     const large = await translated(() =>
       database.within(signal).transaction(async (connection) => {
-        const locked = await lockOrCreateNamespace(this.parts, connection, namespace);
-        if (postings !== undefined) await dropPostings(this.parts, connection, locked.id, ids);
-        const upsert = cache.get('upsert', () => upsertText(shape));
-        const { rows } = await connection.query<{ record_count: string }>(
-          upsert.text,
-          [locked.id, locked.next_row, ...columns],
-          upsert.name,
-        );
-        if (postings !== undefined) await addPostings(this.parts, connection, locked.id, ids, postings);
-        return !locked.hnsw && Number(rows[0]?.record_count ?? 0) > EXACT_RECORDS;
+        let grown = false;
+        for (const batch of batches) {
+          // each batch numbers its records from where the one before has ended
+          const locked = await lockOrCreateNamespace(this.parts, connection, namespace);
+          grown = await this.store(connection, locked, batch);
+        }
+        return grown;
       }),
     );
     if (large) this.onLarge();
   }
 
+  /** @returns whether the namespace has become large enough for an HNSW index and has none */
+  private async store(
+    connection: Queryable,
+    { id, next_row, hnsw }: LockedNamespace,
+    { ids, columns, postings }: RecordBatch,
+  ): Promise<boolean> {
+    const { shape, cache } = this.parts;
+    if (postings !== undefined) await dropPostings(this.parts, connection, id, ids);
+    const upsert = cache.get('upsert', () => upsertText(shape));
+    const { rows } = await connection.query<{ record_count: string }>(
+      upsert.text,
+      [id, next_row, ...columns],
+      upsert.name,
+    );
+    if (postings !== undefined) await addPostings(this.parts, connection, id, ids, postings);
+    return !hnsw && Number(rows[0]?.record_count ?? 0) > EXACT_RECORDS;
+  }
+
   /** Whether a record alone could be stored. */
   accepts(record: VectorRecord): boolean {
     try {
-      recordBatch([record], this.parts.rules, inBody);
+      wholly(recordBatches([record], this.parts.rules, inBody));
       return true;
     } catch {
       return false;
@@ -65,20 +89,38 @@ export class RecordWriter {
   /** @returns how many records were there and are deleted */
   async delete(namespace: string, selection: DeleteBody, signal: AbortSignal): Promise<number> {
     const { database, shape } = this.parts;
-    // $1 is the namespace's id
-    const parameters = new Parameters();
-    parameters.add(undefined, 'int');
-    const condition = deleteCondition(parameters, selection);
+    // the first parameter is the namespace's id
+    const statements = parted(selection).map((part) => {
+      const parameters = new Parameters();
+      parameters.add(undefined, 'int');
+      const text = deleteText(shape, deleteCondition(parameters, part));
+      return { text, values: parameters.values.slice(1) };
+    });
     return translated(() =>
       database.within(signal).transaction(async (connection) => {
         const locked = await lockNamespace(this.parts, connection, namespace);
         if (locked === undefined) return 0;
-        const values = [locked.id, ...parameters.values.slice(1)];
-        const { rows } = await connection.query<{ deleted: string }>(deleteText(shape, condition), values);
-        return Number(rows[0]?.deleted ?? 0);
+        let deleted = 0;
+        for (const { text, values } of statements) {
+          const { rows } = await connection.query<{ deleted: string }>(text, [locked.id, ...values]);
+          deleted += Number(rows[0]?.deleted ?? 0);
+        }
+        return deleted;
       }),
     );
   }
+}
+
+/** Ids of one statement: what is encoded for Postgres in one go. */
+const DELETED_AT_ONCE = 1_000;
+
+function parted(selection: DeleteBody): DeleteBody[] {
+  const { ids } = selection;
+  if (ids === undefined || ids.length <= DELETED_AT_ONCE) return [selection];
+  const parts: DeleteBody[] = [];
+  for (let i = 0; i < ids.length; i += DELETED_AT_ONCE)
+    parts.push({ ...selection, ids: ids.slice(i, i + DELETED_AT_ONCE) });
+  return parts;
 }
 
 function deleteCondition(parameters: Parameters, { ids, prefix, filter }: DeleteBody): string {

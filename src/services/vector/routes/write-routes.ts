@@ -1,5 +1,6 @@
-import { parseJson } from '../../../http/body.js';
+import { parseJson, parseJsonBody } from '../../../http/body.js';
 import { HttpError } from '../../../http/errors.js';
+import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
 import { importRecords } from '../records/import-records.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
@@ -82,7 +83,8 @@ export const writeRoutes = [...upsert, ...upsertData, ...update, ...remove, ...r
 /** A client in Go deletes one record by sending its bare id. */
 function jsonOrId(body: Buffer): unknown {
   try {
-    return parseJson(body);
+    // longer than any id
+    return body.length > WHOLE_BYTES ? parseJsonBody(body) : parseJson(body);
   } catch (error) {
     // what was meant as JSON is no id: deleting nothing would hide the mistake
     const text = body.toString('utf8').trim();

@@ -5,26 +5,60 @@ export const NAME_BYTES = 1_024;
 
 /** Text that Postgres can store: no U+0000, no half of a surrogate pair. */
 export function isStorable(text: string): boolean {
-  return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
+  return !text.includes('\0') && text.isWellFormed();
 }
 
 export const storable = 'expected text without U+0000 and without lone surrogates';
 const tooLong = `expected at most ${NAME_BYTES} bytes`;
 
-const fits = (text: string) => Buffer.byteLength(text) <= NAME_BYTES;
+const fits = (text: string) => text.length <= NAME_BYTES && Buffer.byteLength(text) <= NAME_BYTES;
+
+/** An id as text, or what is wrong with it. */
+function idOf(value: unknown): { readonly id: string } | { readonly problem: string } {
+  if (typeof value !== 'string' && typeof value !== 'number')
+    return { problem: 'expected a string or a number' };
+  // JSON.parse has rounded it: two records could end up under one id
+  if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return { problem: unsafe };
+  const id = String(value);
+  if (id === '') return { problem: 'expected at least one character' };
+  if (!isStorable(id)) return { problem: storable };
+  return fits(id) ? { id } : { problem: tooLong };
+}
+
+const unsafe = `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`;
+const idSchema = { anyOf: [{ type: 'string' as const }, { type: 'number' as const }] };
 
 /** Numbers are ids, too; they come back as text. */
 export const id = z
-  .union([z.string(), z.number()], { error: 'expected a string or a number' })
-  // JSON.parse has rounded it: two records could end up under one id
-  .refine(
-    (value) => typeof value === 'string' || Math.abs(value) <= Number.MAX_SAFE_INTEGER,
-    `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`,
-  )
-  .transform(String)
-  .refine((text) => text !== '', 'expected at least one character')
-  .refine(isStorable, storable)
-  .refine(fits, tooLong);
+  .unknown()
+  .meta(idSchema)
+  .transform((value, context) => {
+    const read = idOf(value);
+    if ('id' in read) return read.id;
+    context.addIssue({ code: 'custom', message: read.problem });
+    return z.NEVER;
+  });
+
+/** A list of ids, whose count is judged first and which the first faulty one ends: 0.1 µs an id where a schema each took 4.5. */
+export const idList = (max: number) =>
+  z
+    .unknown()
+    .meta({ type: 'array', maxItems: max, items: idSchema })
+    .transform((value, context) => {
+      const wrong = (message: string, path: PropertyKey[] = []) => {
+        context.addIssue({ code: 'custom', message, path });
+        return z.NEVER;
+      };
+      if (!Array.isArray(value)) return wrong('expected an array of ids');
+      if (value.length > max) return wrong(`${value.length} ids, more than the limit of ${max}`);
+      const ids: string[] = [];
+      for (let i = 0; i < value.length; i++) {
+        const read = idOf(value[i]);
+        if ('problem' in read) return wrong(read.problem, [i]);
+        ids.push(read.id);
+      }
+      return ids;
+    });
 
 /** Beginning of ids; the empty one and null mean none. */
 export const prefix = z
@@ -58,13 +92,4 @@ export const includeFlags = {
   includeMetadata: flag.describe('Whether entries carry their metadata.'),
   includeVectors: flag.describe('Whether entries carry their vector, dense and sparse.'),
   includeData: flag.describe('Whether entries carry their data.'),
-};
-
-/** One element or an array of them; always an array afterwards. */
-export const oneOrMany = <S extends z.ZodType>(element: S) => {
-  const shown = { io: 'input', unrepresentable: 'any' } as const;
-  const { $schema: _, ...one } = z.toJSONSchema(element, shown) as Record<string, unknown>;
-  return z
-    .preprocess((body) => (Array.isArray(body) ? body : [body]), z.array(element))
-    .meta({ anyOf: [one, { type: 'array', items: one }] });
 };

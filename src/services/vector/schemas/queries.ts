@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { boundedList } from '../../../lib/bounded-list.js';
 import { MAX_EF_SEARCH } from '../client.js';
-import { flag, includeFlags, oneOrMany } from './names.js';
+import { flag, includeFlags } from './names.js';
 import { components, sparseVector } from './records.js';
 
 /** Most queries in one request. */
@@ -64,9 +65,7 @@ const textQuery = z.strictObject({
 export type TextQuery = z.output<typeof textQuery>;
 
 const several = <S extends z.ZodType>(query: S) =>
-  oneOrMany(query).refine((queries) => (queries as unknown[]).length <= MAX_QUERIES, {
-    error: `expected at most ${MAX_QUERIES} queries`,
-  });
+  boundedList(query, { max: MAX_QUERIES, orOne: true, of: 'queries' });
 
 export const queryBody = several(vectorQuery);
 export const queryDataBody = several(textQuery);

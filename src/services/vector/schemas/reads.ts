@@ -1,16 +1,21 @@
 import { z } from 'zod';
-import { id, includeFlags, namespaceName, prefix } from './names.js';
+import { idList, includeFlags, namespaceName, prefix } from './names.js';
 import { filter } from './queries.js';
 
-const ids = z
-  .array(id, 'expected an array of ids')
-  .nullish()
-  .transform((value) => value ?? undefined);
+/** Larger than any `maxPage`. */
+const MAX_FETCHED = 10_000;
+/** Ids of one delete. */
+const MAX_DELETED = 100_000;
+
+const ids = (max: number) =>
+  idList(max)
+    .nullish()
+    .transform((value) => value ?? undefined);
 
 export const fetchBody = z
   .preprocess(
     (body) => (Array.isArray(body) ? { ids: body } : body),
-    z.strictObject({ ids, prefix, ...includeFlags }),
+    z.strictObject({ ids: ids(MAX_FETCHED), prefix, ...includeFlags }),
   )
   .refine((body) => body.ids === undefined || body.prefix === undefined, {
     error: 'Only one of ids or prefix must be provided.',
@@ -46,7 +51,10 @@ export const rangeHeaders = z.object({
 
 const selection = z.strictObject({
   ids: z
-    .preprocess((value) => (typeof value === 'string' || typeof value === 'number' ? [value] : value), ids)
+    .preprocess(
+      (value) => (typeof value === 'string' || typeof value === 'number' ? [value] : value),
+      ids(MAX_DELETED),
+    )
     .describe('Ids to delete; one alone may stand without the array.'),
   prefix,
   filter,

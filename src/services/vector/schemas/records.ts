@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { boundedList } from '../../../lib/bounded-list.js';
 import { type Components, LiftedVector } from '../records/lifted-vector.js';
-import { id, isStorable, oneOrMany, storable } from './names.js';
+import { id, isStorable, storable } from './names.js';
 
 /** Its components are checked where they are packed: that pass over millions of numbers is made once. */
 export const components = z
@@ -49,14 +50,20 @@ export const vectorRecord = z.strictObject({
 
 export type VectorRecord = z.output<typeof vectorRecord>;
 
-export const upsertBody = oneOrMany(vectorRecord);
+/** Most records of one JSON body; lines of JSON have no such limit. With 50,000 small ones the gateway needs 60 MiB. */
+export const MAX_RECORDS = 50_000;
+
+const records = <S extends z.ZodType>(record: S) =>
+  boundedList(record, { max: MAX_RECORDS, orOne: true, of: 'records' });
+
+export const upsertBody = records(vectorRecord);
 
 /** A record whose vectors come from its data. */
 export const textRecord = z.strictObject({ id, data, metadata: metadata.nullish() });
 
 export type TextRecord = z.output<typeof textRecord>;
 
-export const upsertDataBody = oneOrMany(textRecord);
+export const upsertDataBody = records(textRecord);
 
 export const updateBody = z.strictObject({
   id,

@@ -1,0 +1,55 @@
+/** How long a slice of work holds the event loop, in ms; far below the 100 ms that other requests may wait. */
+const SLICE_MS = 10;
+
+const waiting: (() => void)[] = [];
+
+/**
+ * Resolves when it is this caller's turn. One a turn of the loop: however many large requests there are at once, what is
+ * ready on sockets and timers comes between any two of their slices.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+    if (waiting.length === 1) setImmediate(giveTurn);
+  });
+}
+
+function giveTurn(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(giveTurn);
+}
+
+/**
+ * Runs long work in slices, the first of them in a turn of its own.
+ * @param work yields wherever it may rest; between two such places it should take 1 ms or less
+ * @throws what `work` throws
+ */
+export async function inSlices<T>(work: Generator<void, T>): Promise<T> {
+  for (;;) {
+    await nextTurn();
+    const step = oneSlice(work);
+    if (step.done === true) return step.value;
+  }
+}
+
+/** `inSlices` for work that is mostly short: begins at once, and is a promise only where it takes longer than a slice. */
+export function sliced<T>(work: Generator<void, T>): T | Promise<T> {
+  const step = oneSlice(work);
+  return step.done === true ? step.value : inSlices(work);
+}
+
+/** The same work in one go. */
+export function wholly<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+function oneSlice<T>(work: Generator<void, T>): IteratorResult<void, T> {
+  const until = performance.now() + SLICE_MS;
+  for (;;) {
+    const step = work.next();
+    if (step.done === true || performance.now() >= until) return step;
+  }
+}

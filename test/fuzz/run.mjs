@@ -1,0 +1,228 @@
+import { randomInt } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { startBackends } from '../bench/backends.mjs';
+import { attackOn, DIMENSION, firstAttacks, TOPIC, targetsOf } from './attacks.mjs';
+import { startWatched } from './gateway.mjs';
+import { removeTraces } from './traces.mjs';
+
+const MIB = 1024 * 1024;
+/** How long the loop may stand still, in ms, beside what it does when nothing is sent. */
+const STOP_MS = 100;
+/** What the probe's work took on the machine where that is fair: slower ones get as much longer. */
+const USUAL_MS = 22;
+const RSS_BYTES = 64 * MIB;
+const RSS_FACTOR = 4;
+const IDLE_MS = 2_000;
+const REPLY_MS = 90_000;
+const NAMES = { schema: 'portico_fuzz', prefix: 'fuzz' };
+const TOKEN = 'fuzz-token-0123456789abcdefghijklmn';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '600' },
+    seed: { type: 'string' },
+    service: { type: 'string' },
+    only: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+  },
+});
+const seed = Number(values.seed ?? randomInt(2 ** 31));
+const seconds = Number(values.seconds);
+if (!existsSync('dist/main.js')) throw new Error('dist/main.js is missing: npm run build');
+const stopBackends = await startBackends(new Set(['redis', 'postgres', 'kafka', 'rabbitmq']));
+for (const signal of ['SIGINT', 'SIGTERM'])
+  process.once(signal, () => stopBackends().finally(() => process.exit(1)));
+try {
+  process.exitCode = (await fuzz()) ? 0 : 1;
+} finally {
+  await removeTraces(NAMES);
+  await stopBackends();
+}
+
+async function fuzz() {
+  const { services } = await import('../../dist/services/index.js');
+  const chosen = services.filter(({ name }) => values.service === undefined || name === values.service);
+  console.log(`hostile requests for ${seconds} s, seed ${seed}`);
+  const problems = [];
+  for (const service of chosen) problems.push(...(await fuzzService(service, seconds / chosen.length)));
+  for (const problem of problems.slice(0, 50)) console.log(`PROBLEM ${problem}`);
+  console.log(problems.length === 0 ? 'nothing wrong' : `${problems.length} PROBLEMS (seed ${seed})`);
+  return problems.length === 0;
+}
+
+function authorization(path) {
+  const basic = Buffer.from(`fuzz:${TOKEN}`).toString('base64');
+  return path.startsWith('/broker') ? `Basic ${basic}` : `Bearer ${TOKEN}`;
+}
+
+/** Each service has a gateway of its own: what stops it is told apart. */
+async function fuzzService(service, forSeconds) {
+  const random = randomOf(seed);
+  const section = sectionOf(service.name);
+  const config = service.config.parse({ ...section, enabled: true });
+  const targets = targetsOf(service, {
+    basePath: service.mounts(config)[0]?.path ?? '',
+    limitOf: (operationId) => bodyLimit(service.name, config, operationId),
+  }).filter(({ operationId }) => values.only === undefined || operationId.includes(values.only));
+  const run = {
+    ...(await start(service.name, section)),
+    problems: [],
+    requests: 0,
+    stopMs: 0,
+    worst: '',
+    rss: 0,
+    statuses: new Map(),
+  };
+  const end = performance.now() + forSeconds * 1_000;
+  const first = shuffled(
+    targets.flatMap((target) => firstAttacks(target).map((make) => ({ target, make }))),
+    random,
+  );
+  for (let i = 0; performance.now() < end; i++) {
+    const target = targets[random(targets.length)];
+    const next = i % 2 === 0 ? first.pop() : undefined;
+    const make = next?.make ?? (() => attackOn(target, random));
+    await tryOne(run, { target: next?.target ?? target, attack: make() }, () => start(service.name, section));
+    if (run.problems.length > 100) break;
+  }
+  await run.gateway.stop();
+  const statuses = [...run.statuses]
+    .sort()
+    .map(([status, count]) => `${count} x ${status}`)
+    .join(', ');
+  console.log(
+    `${service.name.padEnd(7)} ${run.requests} requests (${statuses}); longest stop ${run.stopMs.toFixed(0)} ms (idle ${run.idleMs.toFixed(0)} ms, allowed ${run.allowedMs.toFixed(0)} ms)${run.worst}; ` +
+      `RSS at most ${(run.rss / MIB).toFixed(0)} MiB more than before; ${first.length} of the first attacks left`,
+  );
+  return run.problems;
+}
+
+async function start(name, section) {
+  const document = { http: { port: 0 }, log: { level: 'info' } };
+  for (const other of ['kv', 'vector', 'broker', 'queue'])
+    document[other] = other === name ? section : { enabled: false };
+  const gateway = await startWatched(document, environment());
+  const scale = Math.max(1, (await gateway.calibrate()) / USUAL_MS);
+  await gateway.begin();
+  await sleep(IDLE_MS);
+  const { stopMs: idleMs } = await gateway.end();
+  return { gateway, idleMs, allowedMs: scale * STOP_MS + idleMs };
+}
+
+async function tryOne(run, { target, attack }, restart) {
+  const { gateway } = run;
+  const about = `${target.method} ${target.operationId}, ${attack.name}, ${((attack.body?.length ?? 0) / MIB).toFixed(2)} MiB`;
+  const size = attack.body?.length ?? 0;
+  try {
+    const before = await gateway.begin();
+    const startedAt = performance.now();
+    const status = await send(gateway.port, target, attack);
+    const ms = performance.now() - startedAt;
+    const { stopMs, peak } = await gateway.end();
+    const grown = peak - before;
+    run.requests++;
+    run.statuses.set(status, (run.statuses.get(status) ?? 0) + 1);
+    run.rss = Math.max(run.rss, grown);
+    if (stopMs > run.stopMs) Object.assign(run, { stopMs, worst: ` by ${about}` });
+    if (values.verbose)
+      console.log(
+        `${about}: ${status} after ${ms.toFixed(0)} ms, stop ${stopMs.toFixed(0)} ms, RSS +${(grown / MIB).toFixed(0)} MiB`,
+      );
+    if (stopMs > run.allowedMs)
+      run.problems.push(`${about}: the loop stood still for ${stopMs.toFixed(0)} ms`);
+    if (grown > RSS_BYTES + RSS_FACTOR * size)
+      run.problems.push(`${about}: RSS rose by ${(grown / MIB).toFixed(0)} MiB`);
+    if (status === 500) run.problems.push(`${about}: 500`);
+  } catch (error) {
+    run.problems.push(`${about}: ${error.message.slice(0, 500)}`);
+    await gateway.stop();
+    Object.assign(run, await restart());
+  }
+}
+
+/** @returns {Promise<number | string>} its status, or how the connection ended */
+function send(port, { method, path: _ }, { path, headers, body }) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      port,
+      method,
+      path,
+      agent: false,
+      headers: {
+        Authorization: authorization(path),
+        ...headers,
+        ...(body === undefined ? {} : { 'Content-Length': body.length }),
+      },
+    });
+    const late = setTimeout(() => {
+      reject(new Error(`no answer within ${REPLY_MS} ms`));
+      request.destroy();
+    }, REPLY_MS);
+    request.once('close', () => clearTimeout(late));
+    request.once('error', (error) => resolve(error.code ?? error.message));
+    request.once('response', (response) => {
+      response.on('data', () => undefined);
+      response.once('end', () => resolve(response.statusCode));
+      response.once('error', (error) => resolve(error.code ?? error.message));
+    });
+    request.end(body);
+  });
+}
+
+function environment() {
+  const names = [
+    'PORTICO_REDIS_URL',
+    'PORTICO_DATABASE_URL',
+    'PORTICO_KAFKA_BROKERS',
+    'PORTICO_RABBITMQ_URL',
+  ];
+  return {
+    ...Object.fromEntries(names.map((name) => [name, process.env[name]])),
+    PORTICO_KV_TOKEN: TOKEN,
+    PORTICO_VECTOR_TOKEN: TOKEN,
+    PORTICO_BROKER_USERNAME: 'fuzz',
+    PORTICO_BROKER_PASSWORD: TOKEN,
+    PORTICO_QUEUE_TOKEN: TOKEN,
+    PORTICO_QUEUE_CURRENT_SIGNING_KEY: `${TOKEN}-1`,
+    PORTICO_QUEUE_NEXT_SIGNING_KEY: `${TOKEN}-2`,
+  };
+}
+
+function sectionOf(name) {
+  if (name === 'vector')
+    return {
+      database: { schema: NAMES.schema },
+      indexes: [{ name: 'fuzz', type: 'HYBRID', dimension: DIMENSION, embedding: { sparse: true } }],
+    };
+  if (name === 'broker') return { clusters: [{ topics: [TOPIC] }] };
+  return name === 'queue'
+    ? { schema: `${NAMES.schema}_queue`, prefix: NAMES.prefix, maxSchedules: 100_000 }
+    : {};
+}
+
+function bodyLimit(name, config, operationId) {
+  if (name === 'queue') return operationId === 'queue.batch' ? config.maxBatchSize : config.maxMessageSize;
+  return { kv: config.databases, vector: config.indexes, broker: config.clusters }[name][0].bodyLimit;
+}
+
+/** The same numbers for the same seed. */
+function randomOf(start) {
+  let state = start >>> 0 || 1;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+function shuffled(list, random) {
+  for (let i = list.length - 1; i > 0; i--) {
+    const j = random(i + 1);
+    [list[i], list[j]] = [list[j], list[i]];
+  }
+  return list;
+}

@@ -1,0 +1,23 @@
+import { execFile } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Each service's routes in turn; `npm run fuzz` takes ten minutes. */
+const SECONDS = 30;
+
+/** Services whose routes hold. */
+const SERVICES = ['vector'];
+
+test.each(SERVICES)('%s: whatever a request holds, the event loop goes on', async (service) => {
+  const seed = String(randomInt(2 ** 31));
+  const args = ['test/fuzz/run.mjs', '--service', service, '--seconds', String(SECONDS / SERVICES.length)];
+  const { stdout } = await run(process.execPath, [...args, '--seed', seed], {
+    timeout: 280_000,
+    maxBuffer: 64 * 1024 * 1024,
+  }).catch((error: { stdout?: string; stderr?: string }) => {
+    throw new Error(`seed ${seed}:\n${error.stdout}${error.stderr}`);
+  });
+  expect(stdout).toMatch(/nothing wrong/);
+});
