@@ -84,10 +84,18 @@ export function queueStatements(schema: string) {
 
     release: `update ${messages} set lease_until = null where ${held}`,
 
-    /** $3 delay, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that ended without an outcome */
-    postpone: `update ${messages} set lease_until = null, claims = claims - 1,
-        due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
-      where ${held}`,
+    /**
+     * $1 ids, $2 claims, $3 delays, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that
+     * ended without an outcome, and the attempt stays due when it was.
+     */
+    postpone: `update ${messages} m set lease_until = null, claims = m.claims - 1,
+        sweep_at = ${fromNow('(p.delay_ms + $4::float8)')}
+      from (
+        select id, delay_ms
+        from ${messages} join unnest($1::text[], $2::int[], $3::float8[]) as away (id, claims, delay_ms) using (id, claims)
+        where finished_at is null order by id for update of messages
+      ) p
+      where m.id = p.id returning m.id`,
 
     ...outcomeStatements(schema),
 
@@ -118,6 +126,18 @@ export function queueStatements(schema: string) {
         order by sweep_at limit $2 for update skip locked
       ) lost
       where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,
+
+    /**
+     * Messages whose gateway died while their attempt waited, found among those that have been due longest, at most $2;
+     * looks again after $1 ms. They were claimed before what waits now was due, so a bounded look finds them.
+     */
+    sweepAbandoned: `update ${messages} m set sweep_at = ${fromNow('$1::float8')}
+      from (
+        select id from ${messages} where lease_until < now() and finished_at is null and state = 'ACTIVE' and id in (
+          select id from ${messages} where finished_at is null and sweep_at < now() order by sweep_at limit 10000
+        ) limit $2 for update skip locked
+      ) lost
+      where m.id = lost.id returning m.id, m.attempt, false as failing`,
 
     /** $1 ms, at most $2; a message whose dead letter is kept stays */
     purge: `delete from ${messages} where id in (
