@@ -98,7 +98,7 @@ function openParts(
   const { schema, sweepGraceMs: graceMs } = config;
   const store = new MessageStore({ ...config, database, graceMs });
   const queues = new OrderedQueues(database, schema, graceMs);
-  const flows = new FlowControls(database, schema, store, graceMs);
+  const flows = new FlowControls(database, schema, graceMs);
   const sender = new TokenSender(publisher);
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {

@@ -118,13 +118,6 @@ export class MessageStore {
     return message === undefined ? this.standing(token) : { kind: 'claimed', message };
   }
 
-  /** Claims a message with a flow-control key, whose lock the caller holds. */
-  async claimUnderKey(connection: Queryable, token: Token): Promise<ClaimedMessage | undefined> {
-    const values = [[token.id], [token.attempt], this.options.leaseMs];
-    const [row] = (await this.run<MessageRow>(connection, 'claimUnderKey', values)).rows;
-    return row === undefined ? undefined : messageOf(row);
-  }
-
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
     const ids = held.map(({ id }) => id);
     await this.run(this.patient, 'renew', [ids, held.map(({ claims }) => claims), this.options.leaseMs]);

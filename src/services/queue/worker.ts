@@ -64,10 +64,9 @@ export class Worker {
         // its follower may have been lost in a crash right after the outcome; one token too many does no harm
         await sender.send({ id: token.id, attempt: claim.attempt }, claim.waitMs, signal);
         return 'served';
-      case 'keyed': {
-        const { message } = await turns.claim(token, claim.key);
-        return message === undefined ? 'served' : this.work(message, signal, onWaiting);
-      }
+      case 'keyed':
+        await turns.hold(token, claim.key);
+        return 'served';
       case 'claimed':
         return this.work(claim.message, signal, onWaiting);
     }
@@ -80,9 +79,13 @@ export class Worker {
   ): Promise<Settlement> {
     const { leases, store, turns, log } = this.tools;
     leases.hold(message);
+    let unmade = 0;
     try {
       const entry = await this.enter(message, onWaiting);
-      if (entry.kind === 'away') return await this.postpone(message, entry.awayMs, signal);
+      if (entry.kind === 'away') {
+        unmade = 1;
+        return await this.postpone(message, entry.awayMs, signal);
+      }
       const conclusion = await this.attempt(message, entry, signal);
       if (!(await this.conclude(conclusion, signal))) {
         log.warn(
@@ -101,7 +104,7 @@ export class Worker {
       throw error;
     } finally {
       leases.letGo(message);
-      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key);
+      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key, { unmade });
     }
   }
 
