@@ -266,7 +266,7 @@ it('flow control: attempts at once, pinned and paused', async () => {
   });
   await client.flowControl.unpin('some/key', { parallelism: true, rate: true });
   expect(await client.flowControl.get('some/key')).toMatchObject({ isPinnedRate: false });
-  expect(await client.flowControl.getGlobalParallelism()).toMatchObject({ parallelismMax: 200 });
+  expect(await client.flowControl.getGlobalParallelism()).toMatchObject({ parallelismMax: 2_200 });
 });
 
 it('schedules: created, replaced, listed, paused, deleted; refused when malformed', async () => {

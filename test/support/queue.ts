@@ -31,6 +31,7 @@ type Answer = (request: Received, response: ServerResponse, raw: IncomingMessage
 export async function startReceiver(
   answer: Answer = (_, response) => void response.end(),
   port = 0,
+  address = '127.0.0.1',
 ): Promise<Receiver> {
   const received: Received[] = [];
   const sockets = new Set<Socket>();
@@ -48,7 +49,7 @@ export async function startReceiver(
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   const bound = (server.address() as AddressInfo).port;
   return {
     url: `http://127.0.0.1:${bound}`,

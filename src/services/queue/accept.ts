@@ -5,6 +5,7 @@ import { type IntakeTools, type Stored, takeIn } from './intake.js';
 import type { NewMessage } from './message.js';
 import type { DueToken } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
+import type { Turns } from './turns.js';
 
 /** Longest wait for RabbitMQ's confirm, in ms: with the statements around it the sender has an answer within 2 s. */
 const CONFIRM_MS = 1_300;
@@ -18,6 +19,7 @@ const EARLY_TOKEN_MS = 15_000;
 export interface AcceptTools extends IntakeTools {
   readonly publisher: TokenPublisher;
   readonly abandoned: Abandoned;
+  readonly turns: Turns;
   /** Told of each message that was accepted and was none before. */
   readonly onAccepted: (count: number) => void;
 }
@@ -32,7 +34,7 @@ export async function acceptMessages(
   tools: AcceptTools,
 ): Promise<readonly Stored[]> {
   if (messages.length === 0) return [];
-  const { publisher, abandoned } = tools;
+  const { publisher, abandoned, turns } = tools;
   const reason = publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
   const ids = messages.map(({ id }) => id);
@@ -43,10 +45,11 @@ export async function acceptMessages(
     // it is awaited only when the message was stored
     early.catch(() => undefined);
   };
-  const { stored, tokens } = await takeIn(messages, tools, onStoring).catch((error: unknown) => {
+  const { stored, tokens, waiting } = await takeIn(messages, tools, onStoring).catch((error: unknown) => {
     abandoned.add(ids);
     throw unavailable(error);
   });
+  turns.begin(waiting);
   try {
     await (early ?? Promise.all(tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS))));
   } catch (cause) {

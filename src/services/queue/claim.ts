@@ -7,7 +7,7 @@ export type Claim =
   | { readonly kind: 'stale'; readonly attempt: number; readonly waitMs: number }
   /** The attempt is not due yet, or somebody works on it: worth asking again after `waitMs`. */
   | { readonly kind: 'busy'; readonly waitMs: number }
-  /** It may be claimed only under the lock of its flow-control key. */
+  /** It is due, but its flow-control key has not let it in. */
   | { readonly kind: 'keyed'; readonly key: string }
   /** Its retries are used up, and its dead letter is still to be written. */
   | { readonly kind: 'dying' }

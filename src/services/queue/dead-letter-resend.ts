@@ -45,7 +45,8 @@ export async function resendDeadLetters(
     .catch((error: unknown) => {
       throw unavailable(error);
     });
-  const { publisher, onAccepted } = accept;
+  const { publisher, onAccepted, turns } = accept;
+  turns.begin(intake.waiting);
   try {
     await Promise.all(intake.tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS)));
   } catch (err) {

@@ -4,7 +4,7 @@ import type { ServiceRuntime } from '../service.js';
 import { attemptDelivery } from './attempt.js';
 import { BrokerLink, type Channel } from './client.js';
 import { DeadLetterer } from './dead-letterer.js';
-import { DestinationPlaces } from './destination-places.js';
+import type { DestinationPlaces } from './destination-places.js';
 import { Dispatcher } from './dispatcher.js';
 import type { EventPartitions } from './event-partitions.js';
 import { LeaseKeeper } from './lease-keeper.js';
@@ -34,6 +34,7 @@ export interface DeliveryParts {
   readonly publisher: TokenPublisher;
   readonly sender: TokenSender;
   readonly turns: Turns;
+  readonly places: DestinationPlaces;
   readonly partitions: EventPartitions;
   readonly keys: SigningKeys;
   readonly metrics: QueueMetrics;
@@ -46,6 +47,7 @@ export function openDelivery(parts: DeliveryParts): void {
   const { log, lifecycle } = runtime;
   const { names } = topology;
   lifecycle.onStop('queue turns', () => turns.stop());
+  lifecycle.onStop('queue places', () => parts.places.stop());
   const { usage } = parts.scheduler;
   const charge = (count: number) => {
     usage
@@ -56,13 +58,14 @@ export function openDelivery(parts: DeliveryParts): void {
   const deadLetterer = new DeadLetterer({ ...parts, charge, now: runtime.now, log });
   const dispatcher = new Dispatcher({
     sources: [
-      { queue: names.work, process: (token, signal) => worker.process(token, signal) },
+      { queue: names.work, process: worker.process.bind(worker) },
       { queue: names.dead, process: (token, signal) => deadLetterer.process(token, signal) },
     ],
     unrouted: names.unrouted,
     concurrency: config.concurrency,
     mend: (reason) => link.restart(reason),
     bury: (token) => parts.sender.bury(token),
+    again: (token, signal) => parts.sender.send(token, 0, signal),
     checkStore: () => database.check(),
     log,
   });
@@ -99,12 +102,7 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
     ...parts,
     charge,
     leases,
-    places: new DestinationPlaces({
-      most: config.destinationConcurrency,
-      // these must leave most of the other places to the others
-      mostWaiting: Math.floor(config.concurrency / 8),
-      now: () => performance.now(),
-    }),
+    timeoutMs: tools.timeoutMs,
     deliver: (message, signal) => attemptDelivery(message, signal, tools),
     now,
     log,

@@ -12,10 +12,12 @@ export interface DispatcherOptions {
   readonly sources: readonly Source[];
   /** The queue of tokens that no queue took. */
   readonly unrouted: string;
-  /** Tokens of each source that are worked on at once. */
+  /** Tokens of each source that are worked on at once, beside those whose attempts wait. */
   readonly concurrency: number;
   /** Resolves when a token is safe in the dead-letter queue. */
   readonly bury: (token: Token) => Promise<void>;
+  /** Resolves when a token is in the work queue again. */
+  readonly again: (token: Token, signal: AbortSignal) => Promise<void>;
   /** Declares the topology again: a queue of it is gone. */
   readonly mend: (reason: string) => void;
   /** Rejects while messages cannot be claimed. */
@@ -25,7 +27,8 @@ export interface DispatcherOptions {
 
 export interface Source {
   readonly queue: string;
-  readonly process: (token: Token, signal: AbortSignal) => Promise<Settlement>;
+  /** `onWaiting` is called when others may go on meanwhile; what is settled then is no longer RabbitMQ's matter. */
+  readonly process: (token: Token, signal: AbortSignal, onWaiting: () => void) => Promise<Settlement>;
 }
 
 /** What becomes of a RabbitMQ message: the settlement that its tokens have in common, or it goes back. */
@@ -35,6 +38,8 @@ type Settled = Settlement | 'again';
  * Takes tokens from its queues and has them processed, a bounded number at once. A message with tokens is acknowledged
  * (or rejected into the dead-letter exchange) when processing of all has resolved, and goes back to RabbitMQ when it
  * rejects for one: those of the others that have served do so again without effect. While the store is away it takes none.
+ * A token whose attempt waits counts as served: Postgres has the claim, whose lease ends with this gateway, and the sweeper
+ * then finds the message.
  */
 export class Dispatcher {
   private channel: Channel | undefined;
@@ -115,10 +120,7 @@ export class Dispatcher {
       settle(channel, message, 'served');
       return;
     }
-    const work = this.processAll(tokens, source)
-      .then((settled) => settle(channel, message, settled))
-      .finally(() => this.inFlight.delete(work));
-    this.inFlight.add(work);
+    this.track(this.processAll(tokens, source).then((settled) => settle(channel, message, settled)));
   }
 
   private async processAll(tokens: readonly Token[], source: Source): Promise<Settled> {
@@ -145,18 +147,49 @@ export class Dispatcher {
   private async processInSlot(token: Token, source: Source): Promise<Settled> {
     const slots = this.slots.get(source) as Slots;
     if (!(await slots.enter())) return 'again';
+    return new Promise((resolve) => {
+      let waits = false;
+      const onWaiting = () => {
+        waits = true;
+        slots.leave();
+        this.track(work);
+        resolve('served');
+      };
+      const work = this.process(token, source, onWaiting).then(async (settled) => {
+        if (waits) return this.settleLate(token, settled);
+        slots.leave();
+        resolve(settled);
+      });
+    });
+  }
+
+  private async process(token: Token, source: Source, onWaiting: () => void): Promise<Settled> {
+    if (this.stopping || this.storeDown) return 'again';
     try {
-      if (this.stopping || this.storeDown) return 'again';
-      return await source.process(token, this.aborter.signal);
+      return await source.process(token, this.aborter.signal, onWaiting);
     } catch (err) {
       if (!this.stopping) {
         this.options.log.warn({ err, id: token.id }, 'queue: a token goes back');
         await this.pauseUntilStoreIsBack(classifyDatabaseError(err).kind);
       }
       return 'again';
-    } finally {
-      slots.leave();
     }
+  }
+
+  /** RabbitMQ has forgotten the token: what would have become of it is done with a new one. */
+  private async settleLate(token: Token, settled: Settled): Promise<void> {
+    const { bury, again, log } = this.options;
+    try {
+      if (settled === 'dead') await bury(token);
+      else if (settled === 'again') await again(token, this.aborter.signal);
+    } catch (err) {
+      log.warn({ err, id: token.id }, 'queue: a message is left to the sweeper');
+    }
+  }
+
+  private track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.inFlight.delete(tracked));
+    this.inFlight.add(tracked);
   }
 
   /** Otherwise a token that cannot be claimed would come again at once, and again. */

@@ -144,7 +144,10 @@ const globalParallelism: RawRoute<QueueDeps> = {
   reply: globalParallelismReply,
   errors: [401, 503],
   handle: async (_request, _context, { flows, config }) =>
-    ok({ parallelismMax: config.concurrency, parallelismCount: await flows.running() }),
+    ok({
+      parallelismMax: config.concurrency + config.waitingConcurrency,
+      parallelismCount: await flows.running(),
+    }),
 };
 
 export const flowControlRoutes = [readKeys, changeKeys, globalParallelism] as const;

@@ -1,8 +1,7 @@
 import type { Database, Queryable } from '../../lib/postgres.js';
 import { flowStatements } from './flow-statements.js';
-import type { ClaimedMessage, FlowControl, Token } from './message.js';
+import type { FlowControl, Token } from './message.js';
 import type { DueToken } from './ordered-queues.js';
-import type { MessageStore } from './store.js';
 
 export interface FlowState {
   readonly key: string;
@@ -35,11 +34,6 @@ interface LockedRow {
 /** No more messages are let go at once; each end of an attempt lets further ones go. */
 const MOST_RELEASED = 1_000;
 
-/** A message that may be delivered now, or how long until its key has room by itself (`undefined`: when an attempt ends). */
-export type FlowClaim =
-  | { readonly message: ClaimedMessage }
-  | { readonly message: undefined; readonly roomInMs: number | undefined };
-
 /** Messages that were let go, whose tokens are to be published now, and when the rate will let further ones go. */
 export interface Released {
   readonly tokens: readonly DueToken[];
@@ -56,8 +50,9 @@ interface Room {
 }
 
 /**
- * Limits that messages with one key share. A message over the limit is held in Postgres, without a token, until there is
- * room. What is under way is counted by leases, so a crash frees its room.
+ * Limits that messages with one key share. Every message that is due is held in Postgres, without a token, until it is
+ * let in, in the order of their publishing. Who lets in has the key's lock; publishes and claims need none. What is under
+ * way is counted by leases, so a crash frees its room.
  */
 export class FlowControls {
   private readonly sql: ReturnType<typeof flowStatements>;
@@ -65,41 +60,42 @@ export class FlowControls {
   constructor(
     private readonly database: Database,
     schema: string,
-    private readonly store: MessageStore,
     private readonly graceMs: number,
   ) {
     this.sql = flowStatements(schema);
   }
 
-  /** The newest message's limits are the key's, unless they are pinned. */
+  /**
+   * The newest message's limits are the key's, unless they are pinned. Waits for nobody: while another lets messages go it
+   * leaves that to `release`.
+   */
   async remember(connection: Queryable, { key, parallelism, rate, period }: FlowControl): Promise<void> {
     await connection.query(this.sql.remember, [key, parallelism, rate, period], 'queue_flow_remember');
   }
 
-  /** Claims a token's message if its key has room; otherwise the message is held. */
-  claim(token: Token, key: string): Promise<FlowClaim> {
-    return this.database.patient.transaction(async (connection) => {
-      const room = await this.roomOf(connection, key);
-      if (room.places < 1) {
-        await connection.query(this.sql.hold, [token.id, token.attempt], 'queue_flow_hold');
-        return { message: undefined, roomInMs: room.inMs };
-      }
-      const message = await this.store.claimUnderKey(connection, token);
-      if (message === undefined) return { message, roomInMs: undefined };
-      await connection.query(this.sql.begin, [key, message.id, message.claims], 'queue_flow_begin');
-      return { message };
-    });
+  /** A message whose token came, and which was not let in: it waits for its turn. */
+  async hold({ id, attempt }: Token): Promise<void> {
+    await this.database.patient.query(this.sql.hold, [id, attempt], 'queue_flow_hold');
   }
 
-  /** Lets as many held messages go as the key has room for. */
-  release(key: string): Promise<Released> {
+  /**
+   * Lets as many held messages go as the key has room for.
+   * @param flow limits that a message brought
+   * @param unmade attempts that were let in and did not begin
+   */
+  release(key: string, flow: FlowControl | undefined, unmade: number): Promise<Released> {
     return this.database.patient.transaction(async (connection) => {
-      const { places, inMs, periodMs } = await this.roomOf(connection, key);
-      if (places < 1) return { tokens: [], roomInMs: inMs };
-      const values = [key, Math.min(places, MOST_RELEASED), this.graceMs];
+      if (flow !== undefined) {
+        const { parallelism, rate, period } = flow;
+        await connection.query(this.sql.adopt, [key, parallelism, rate, period], 'queue_flow_adopt');
+      }
+      const { places, inMs, periodMs } = await this.roomOf(connection, key, unmade);
+      if (places < 1 && unmade === 0) return { tokens: [], roomInMs: inMs };
+      const values = [key, Math.max(0, Math.min(places, MOST_RELEASED)), this.graceMs, unmade];
       type Row = { id: string; attempt: number };
       const { rows } = await connection.query<Row>(this.sql.release, values, 'queue_flow_release');
       const tokens = rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
+      if (places < 1) return { tokens, roomInMs: inMs };
       // there may be more, for which nobody will ask when the period that these begin is over
       return { tokens, roomInMs: rows.length < places ? undefined : periodMs };
     });
@@ -139,20 +135,31 @@ export class FlowControls {
     return (await this.database.query<{ running: number }>(this.sql.running)).rows[0]?.running ?? 0;
   }
 
-  /** To be asked under the key's lock, which this takes. */
-  private async roomOf(connection: Queryable, key: string): Promise<Room> {
+  /** Takes the key's lock. */
+  private async roomOf(connection: Queryable, key: string, unmade: number): Promise<Room> {
     const { rows } = await connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');
     const [row] = rows;
     const nothing = { inMs: undefined, periodMs: undefined };
     if (row === undefined) return { ...nothing, places: MOST_RELEASED };
     if (row.paused) return { ...nothing, places: 0 };
     const { rate, parallelism, period, rate_count: count, period_left_ms: leftMs } = row;
-    const rateLeft = rate === null ? MOST_RELEASED : rate - (leftMs > 0 ? count : 0);
+    if (rate === null && parallelism === null) return { ...nothing, places: MOST_RELEASED };
+    const rateLeft = rate === null ? MOST_RELEASED : rate - (leftMs > 0 ? Math.max(0, count - unmade) : 0);
     const periodMs = rate === null ? undefined : period * 1_000;
     if (rateLeft < 1) return { places: 0, inMs: leftMs, periodMs };
-    if (parallelism === null) return { places: rateLeft, inMs: undefined, periodMs };
-    const busy = await connection.query<{ running: number }>(this.sql.busy, [key], 'queue_flow_busy');
-    const places = Math.min(rateLeft, parallelism - (busy.rows[0]?.running ?? 0));
+    const busy = await connection.query<Busy>(this.sql.busy, [key], 'queue_flow_busy');
+    const { running = 0, unclaimed = 0 } = busy.rows[0] ?? {};
+    // attempts that were let in and wait for this gateway will begin in this period
+    const begins = rate === null ? rateLeft : Math.min(rateLeft, rate - unclaimed);
+    if (begins < 1) return { places: 0, inMs: periodMs, periodMs };
+    const places = parallelism === null ? begins : Math.min(begins, parallelism - running);
     return { places, inMs: undefined, periodMs };
   }
+}
+
+interface Busy {
+  /** Attempts under way, and those that may begin. */
+  readonly running: number;
+  /** Of them, those that may begin. */
+  readonly unclaimed: number;
 }

@@ -7,46 +7,63 @@ export function flowStatements(schema: string) {
   const running = tableOf(schema, 'flow_running');
   const periodEnd = `period_start + period * interval '1 second'`;
   const isRunning = `m.state = 'ACTIVE' and m.finished_at is null and m.lease_until > now()`;
-  const busy = `select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id and m.claims = r.claims
-    where ${isRunning} and r.key =`;
+  const letIn = 'm.finished_at is null and m.held is null and r.claims = m.claims + 1';
+  const busy = `select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id
+    where ((r.claims = m.claims and ${isRunning}) or (${letIn})) and r.key =`;
+  const differs = `(not c.pinned_parallelism and c.parallelism is distinct from $2::int)
+    or (not c.pinned_rate and (c.rate, c.period) is distinct from ($3::int, $4::int))`;
+  const limits = `parallelism = case when c.pinned_parallelism then c.parallelism else $2::int end,
+    rate = case when c.pinned_rate then c.rate else $3::int end,
+    period = case when c.pinned_rate then c.period else $4::int end`;
+  const create = `insert into ${controls} as c (key, parallelism, rate, period) values ($1, $2::int, $3::int, $4::int)
+    on conflict (key)`;
   return {
-    /** Writes nothing when nothing is new: most messages say the same as the one before */
-    remember: `insert into ${controls} as c (key, parallelism, rate, period) values ($1, $2, $3, $4)
-      on conflict (key) do update set
-        parallelism = case when c.pinned_parallelism then c.parallelism else excluded.parallelism end,
-        rate = case when c.pinned_rate then c.rate else excluded.rate end,
-        period = case when c.pinned_rate then c.period else excluded.period end
-      where (not c.pinned_parallelism and c.parallelism is distinct from excluded.parallelism)
-        or (not c.pinned_rate and (c.rate, c.period) is distinct from (excluded.rate, excluded.period))`,
+    /**
+     * For a publish, which waits for nobody: who lets messages go at this moment has the row, and then the limits are set
+     * by `adopt`. Writes nothing when nothing is new: most messages say the same as the one before.
+     */
+    remember: `with free as (
+        select key from ${controls} c where key = $1 and (${differs}) for no key update skip locked
+      ), changed as (update ${controls} c set ${limits} from free where c.key = free.key)
+      ${create} do nothing`,
+
+    /** The same under the key's lock, or where that is to be waited for */
+    adopt: `${create} do update set ${limits} where ${differs}`,
 
     lock: `select parallelism, rate, period, paused, rate_count,
         (extract(epoch from ${periodEnd} - now()) * 1000)::float8 as period_left_ms
-      from ${controls} where key = $1 for update`,
+      from ${controls} where key = $1 for no key update`,
 
-    busy: `select (${busy} $1) as running`,
+    /** Of those under way, `unclaimed` were let in and have not begun */
+    busy: `select (${busy} $1) as running,
+      (select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id where ${letIn} and r.key = $1) as unclaimed`,
 
     /** $1 id, $2 attempt */
     hold: `update ${messages} set held = 'flow', sweep_at = 'infinity'
       where id = $1 and attempt = $2 and finished_at is null and held is null and state <> 'FAILING'
         and (lease_until is null or lease_until < now())`,
 
-    /** $1 key, $2 message id, $3 claims */
-    begin: `with counted as (
-        update ${controls} set
-          rate_count = case when ${periodEnd} <= now() then 1 else rate_count + 1 end,
-          period_start = case when ${periodEnd} <= now() then now() else period_start end
-        where key = $1
-      )
-      insert into ${running} (key, message_id, claims) values ($1, $2, $3)
-      on conflict (message_id) do update set key = excluded.key, claims = excluded.claims`,
-
-    /** $1 key, $2 how many, $3 grace in ms */
-    release: `update ${messages} m set held = null, sweep_at = now() + $3::float8 * interval '1 millisecond'
-      from (
-        select id from ${messages} where flow_key = $1 and finished_at is null and held = 'flow'
+    /**
+     * $1 key, $2 how many, $3 grace in ms, $4 those of the present period that did not begin after all. The first ones by
+     * their order are let in: their next claim counts as under way from now on.
+     */
+    release: `with next as (
+        select id, claims, seq from ${messages} where flow_key = $1 and finished_at is null and held = 'flow'
         order by seq limit $2 for update skip locked
-      ) next
-      where m.id = next.id returning m.id, m.attempt`,
+      ), let_in as (
+        insert into ${running} (key, message_id, claims) select $1, id, claims + 1 from next
+        on conflict (message_id) do update set key = excluded.key, claims = excluded.claims
+      ), counted as (
+        update ${controls} set
+          rate_count = (select count(*) from next)
+            + case when ${periodEnd} <= now() then 0 else greatest(0, rate_count - $4::int) end,
+          period_start = case when ${periodEnd} <= now() then now() else period_start end
+        where key = $1 and (exists (select from next) or $4::int > 0)
+      ), gone as (
+        update ${messages} m set held = null, sweep_at = now() + $3::float8 * interval '1 millisecond'
+        from next where m.id = next.id returning m.id, m.attempt, next.seq
+      )
+      select id, attempt from gone order by seq`,
 
     waiting: `select key from ${controls} c where not paused and exists (
         select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'

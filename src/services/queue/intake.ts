@@ -3,6 +3,7 @@ import type { FlowControls } from './flow-controls.js';
 import type { NewMessage } from './message.js';
 import type { DueToken, OrderedQueues } from './ordered-queues.js';
 import type { MessageStore } from './store.js';
+import type { Waiting } from './turns.js';
 
 /** A message that is stored, or the earlier one that it repeats. */
 export interface Stored {
@@ -14,7 +15,11 @@ export interface Intake {
   readonly stored: readonly Stored[];
   /** To be published now; a message that is held has none. */
   readonly tokens: readonly DueToken[];
+  /** What the others wait for, to be handed to `Turns` after the commit. */
+  readonly waiting: Waiting;
 }
+
+const NOTHING: Waiting = { queues: [], flows: [] };
 
 export interface IntakeTools {
   readonly database: Database;
@@ -26,8 +31,8 @@ export interface IntakeTools {
 }
 
 /**
- * Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others under
- * their locks.
+ * Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others in a
+ * transaction of their own.
  * @param onStoring told the token of one of the former when its statement is sent: all of a statement in one tick
  */
 export async function takeIn(
@@ -39,7 +44,8 @@ export async function takeIn(
   if (messages.length === 1 && only !== undefined && isPlain(only)) {
     const token = { id: only.id, attempt: 0, delayMs: only.delayMs };
     await tools.store.insert(only, () => onStoring(token));
-    return { stored: [{ messageId: only.id, deduplicated: false }], tokens: [token] };
+    const stored = [{ messageId: only.id, deduplicated: false }];
+    return { stored, tokens: [token], waiting: NOTHING };
   }
   return tools.database.transaction((connection) => takeInWith(connection, messages, tools));
 }
@@ -50,12 +56,10 @@ export async function takeInWith(
   messages: readonly NewMessage[],
   tools: IntakeTools,
 ): Promise<Intake> {
-  const names = await prepare(connection, messages, tools);
+  const waiting = await prepare(connection, messages, tools);
   const winners = await deduplicate(connection, messages, tools);
   const fresh = messages.filter((message) => (winners.get(message) ?? message.id) === message.id);
   if (fresh.length > 0) await tools.store.insertWith(connection, fresh);
-  const released: DueToken[] = [];
-  for (const name of names) released.push(...(await tools.queues.releaseWith(connection, name)));
   const stored = messages.map((message) => {
     const messageId = winners.get(message) ?? message.id;
     return { messageId, deduplicated: messageId !== message.id };
@@ -63,25 +67,28 @@ export async function takeInWith(
   // an earlier message's token may still be unconfirmed: one more makes this answer true
   const repeated = stored.filter(({ deduplicated }) => deduplicated);
   const again = repeated.map(({ messageId }) => ({ id: messageId, attempt: 0, delayMs: 0 }));
-  const own = fresh.filter(({ queueName }) => queueName === null);
+  // as `insertedMessages` decides it
+  const own = fresh.filter(
+    ({ queueName, delayMs, details }) => queueName === null && (details.flow === undefined || delayMs > 0),
+  );
   const tokens = own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
-  return { stored, tokens: [...tokens, ...released, ...again] };
+  return { stored, tokens: [...tokens, ...again], waiting };
 }
 
-/** Locks the queues that get messages and notes the flow control. @returns the queues' names */
+/** Sees to it that the queues and keys of the messages are there. */
 async function prepare(
   connection: Queryable,
   messages: readonly NewMessage[],
   { queues, flows }: IntakeTools,
-): Promise<string[]> {
+): Promise<Waiting> {
   const names = [...new Set(messages.flatMap(({ queueName }) => queueName ?? []))].sort();
-  for (const name of names) await queues.lock(connection, name);
+  for (const name of names) await queues.keep(connection, name);
   const controls = new Map(
     messages.flatMap(({ details: { flow } }) => (flow ? [[flow.key, flow] as const] : [])),
   );
-  for (const [, flow] of [...controls].sort(([a], [b]) => (a < b ? -1 : 1)))
-    await flows.remember(connection, flow);
-  return names;
+  const limits = [...controls.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
+  for (const flow of limits) await flows.remember(connection, flow);
+  return { queues: names, flows: limits };
 }
 
 /** Whose each message's key is. Keys are asked for in one order, so that two publishes do not wait for each other. */

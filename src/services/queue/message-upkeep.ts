@@ -2,6 +2,9 @@ import type { Database, Queryable } from '../../lib/postgres.js';
 import type { Token } from './message.js';
 import { queueStatements } from './statements.js';
 
+/** `failing`: its place is in the dead-letter queue. */
+type LostToken = Token & { readonly failing: boolean };
+
 /** Finds messages whose token is lost, and removes what has been kept long enough. */
 export class MessageUpkeep {
   private readonly sql: ReturnType<typeof queueStatements>;
@@ -19,15 +22,13 @@ export class MessageUpkeep {
    * Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps.
    * @param earlyGraceMs a shorter grace, for messages that have not been swept and are older than the usual one
    */
-  sweep(limit: number, earlyGraceMs = this.graceMs): Promise<(Token & { readonly failing: boolean })[]> {
-    return this.database.transaction(async (connection) => {
-      const key = `portico queue sweep ${this.schema}`;
-      const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
-      if (lock.rows[0]?.taken !== true) return [];
-      const early = Math.max(0, this.graceMs - earlyGraceMs);
-      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [this.graceMs, limit, early]))
-        .rows;
-    });
+  sweep(limit: number, earlyGraceMs = this.graceMs): Promise<LostToken[]> {
+    return this.underLock('sweep', [this.graceMs, limit, Math.max(0, this.graceMs - earlyGraceMs)]);
+  }
+
+  /** The same for the messages alone whose gateway died while their attempt waited. */
+  sweepAbandoned(limit: number): Promise<LostToken[]> {
+    return this.underLock('sweepAbandoned', [this.graceMs, limit]);
   }
 
   /** @returns the number of removed rows of the kind that had most */
@@ -37,6 +38,15 @@ export class MessageUpkeep {
     await this.run(this.database, 'purgeRunning', []);
     const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
     return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
+  }
+
+  private underLock(statement: 'sweep' | 'sweepAbandoned', values: unknown[]): Promise<LostToken[]> {
+    return this.database.transaction(async (connection) => {
+      const key = `portico queue sweep ${this.schema}`;
+      const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
+      if (lock.rows[0]?.taken !== true) return [];
+      return (await this.run<LostToken>(connection, statement, values)).rows;
+    });
   }
 
   private run<Row>(

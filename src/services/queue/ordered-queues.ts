@@ -45,10 +45,17 @@ export class OrderedQueues {
     this.sql = statements(schema);
   }
 
-  /** Makes the queue if need be and holds back whoever else changes what is in it until the transaction ends. */
-  async lock(connection: Queryable, name: string): Promise<void> {
-    await connection.query(this.sql.create, [name], 'queue_ordered_create');
-    await connection.query(this.sql.lock, [name], 'queue_ordered_lock');
+  /**
+   * Makes the queue if need be and keeps it from being deleted until the transaction ends. Waits for nobody who lets its
+   * messages go: a publish is not held up by deliveries.
+   */
+  async keep(connection: Queryable, name: string): Promise<void> {
+    // a second time where somebody deleted it between the two statements
+    for (let tries = 0; tries < 2; tries++) {
+      await connection.query(this.sql.create, [name], 'queue_ordered_create');
+      if ((await connection.query(this.sql.keep, [name], 'queue_ordered_keep')).rowCount > 0) return;
+    }
+    throw new Error(`the queue ${name} was deleted twice`);
   }
 
   /** Lets the next messages go. @returns their tokens, to be published after the commit; the sweeper finds lost ones */
@@ -88,7 +95,7 @@ export class OrderedQueues {
   /** Deletes a queue and cancels the messages that wait in it. */
   async delete(name: string): Promise<void> {
     await this.database.transaction(async (connection) => {
-      await connection.query(this.sql.lock, [name]);
+      await connection.query(this.sql.lockForDelete, [name]);
       await connection.query(this.sql.cancelHeld, [name]);
       await connection.query(this.sql.delete, [name]);
     });
@@ -112,7 +119,10 @@ function statements(schema: string) {
   const queues = tableOf(schema, 'queues');
   return {
     create: `insert into ${queues} (name) values ($1) on conflict do nothing`,
-    lock: `select parallelism, paused from ${queues} where name = $1 for update`,
+    keep: `select from ${queues} where name = $1 for key share`,
+    lock: `select parallelism, paused from ${queues} where name = $1 for no key update`,
+    /** Waits for the publishes that `keep` it */
+    lockForDelete: `select from ${queues} where name = $1 for update`,
     /** $1 name, $2 parallelism, $3 grace in ms. A message that somebody cancels at this moment is passed over */
     release: `with busy as (
         select count(distinct coalesce(callback_of, id)) as places from ${messages}

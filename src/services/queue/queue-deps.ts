@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/logger.js';
 import type { AcceptTools } from './accept.js';
 import type { AddressTools } from './addressed-messages.js';
 import type { DeadLetterStore } from './dead-letter-store.js';
+import type { DestinationPlaces } from './destination-places.js';
 import type { EventLog } from './event-log.js';
 import type { FlowControls } from './flow-controls.js';
 import type { MessageIndex } from './message-index.js';
@@ -21,6 +22,7 @@ export interface QueueDeps extends AddressTools {
   readonly queues: OrderedQueues;
   readonly flows: FlowControls;
   readonly turns: Turns;
+  readonly places: DestinationPlaces;
   readonly schedules: Schedules;
   readonly keys: SigningKeys;
   readonly log: Logger;

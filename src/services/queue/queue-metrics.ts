@@ -1,6 +1,7 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry } from '../../lib/metric-source.js';
 import type { Conclusion } from './conclusion.js';
+import type { PlacesTally } from './destination-places.js';
 
 const LATENESS = 'portico_queue_lateness_seconds';
 const ATTEMPT = 'portico_queue_attempt_seconds';
@@ -16,7 +17,8 @@ export class QueueMetrics {
   private readonly lateness = new LatencyHistogram();
   private readonly durations = new LatencyHistogram();
 
-  constructor(registry: MetricRegistry) {
+  constructor(registry: MetricRegistry, places: () => PlacesTally) {
+    addPlaces(registry, places);
     registry.add({
       name: 'portico_queue_published_total',
       help: 'Messages accepted from senders and schedules; callbacks are not among them.',
@@ -76,4 +78,44 @@ export class QueueMetrics {
     const status = result.kind === 'response' ? `${Math.floor(result.status / 100)}xx` : 'none';
     this.replies.set(status, (this.replies.get(status) ?? 0) + 1);
   }
+}
+
+function addPlaces(registry: MetricRegistry, tally: () => PlacesTally): void {
+  registry.add({
+    name: 'portico_queue_attempts_waiting',
+    help: 'Requests to destinations that wait for their answer and have given their place to others.',
+    type: 'gauge',
+    collect: () => [{ labels: {}, value: tally().waiting }],
+  });
+  registry.add({
+    name: 'portico_queue_circuits',
+    help: 'Destinations whose circuit is open (messages are kept back) or half-open (a probe is under way).',
+    type: 'gauge',
+    collect: () => {
+      const { open, halfOpen } = tally();
+      return [
+        { labels: { state: 'open' }, value: open },
+        { labels: { state: 'half-open' }, value: halfOpen },
+      ];
+    },
+  });
+  registry.add({
+    name: 'portico_queue_circuits_opened_total',
+    help: 'How often a circuit opened.',
+    type: 'counter',
+    collect: () => [{ labels: {}, value: tally().opened }],
+  });
+  registry.add({
+    name: 'portico_queue_turned_away_total',
+    help: 'How often a message was put off because its destination or key had its share (share) or an open circuit (circuit).',
+    type: 'counter',
+    collect: () =>
+      Object.entries(tally().turnedAway).map(([reason, value]) => ({ labels: { reason }, value })),
+  });
+  registry.add({
+    name: 'portico_queue_not_attempted_total',
+    help: 'Attempts that failed unmade, because the circuit was open for as long as they might have waited.',
+    type: 'counter',
+    collect: () => [{ labels: {}, value: tally().inVain }],
+  });
 }

@@ -171,6 +171,25 @@ export const flowControlReply = z
 
 export const globalParallelismReply = z.object({ parallelismMax: z.int(), parallelismCount: z.int() });
 
+export const destinationsReply = z
+  .array(
+    z
+      .object({
+        destination: z.string().describe('Scheme, host and port.'),
+        circuit: z
+          .enum(['closed', 'open', 'half-open'])
+          .describe('open: messages are kept back; half-open: a probe is under way.'),
+        failures: z.int().describe('Deliveries in a row that waited in vain.'),
+        active: z.int().describe('Deliveries under way that have only begun.'),
+        waiting: z.int().describe('Deliveries under way that wait for their answer.'),
+        turnedAway: z.int().describe('How often messages were put off since the destination last answered.'),
+        openedAt: z.int().optional().describe('When the circuit opened, Unix time in ms.'),
+        nextProbeAt: z.int().optional().describe('When the next probe may begin, Unix time in ms.'),
+      })
+      .meta({ id: 'QueueDestination' }),
+  )
+  .describe('As the process that answers sees them.');
+
 export const keysReply = z.object({ current: z.string(), next: z.string() }).meta({ id: 'SigningKeys' });
 
 export const quotaReply = z

@@ -2,6 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { jsonRoute, type Method, type RawReply, type Route, type RouteContext } from '../../http/route.js';
 import { batchRoute } from './batch-routes.js';
 import { deadLetterRoutes } from './dead-letter-routes.js';
+import { destinationRoutes } from './destination-routes.js';
 import { unavailable } from './errors.js';
 import { eventRoutes } from './event-routes.js';
 import { flowControlRoutes } from './flow-control-routes.js';
@@ -64,6 +65,7 @@ export const queueRoutes: readonly Route<QueueDeps>[] = [
   ...scheduleRoutes,
   ...orderedQueueRoutes,
   ...flowControlRoutes,
+  ...destinationRoutes,
   ...keyRoutes,
   quota,
 ].map(guarded);

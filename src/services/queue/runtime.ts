@@ -10,6 +10,7 @@ import { BrokerLink, type Channel, type ConfirmChannel } from './client.js';
 import { DeadLetterStore } from './dead-letter-store.js';
 import { declareAll } from './declarations.js';
 import { openDelivery } from './delivery.js';
+import { DestinationPlaces } from './destination-places.js';
 import { formatError } from './errors.js';
 import { EventLog } from './event-log.js';
 import { EventPartitions } from './event-partitions.js';
@@ -63,7 +64,7 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
     await parts.keys.refresh();
   };
   const migrated = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
-  const metrics = new QueueMetrics(runtime.metrics);
+  const metrics = new QueueMetrics(runtime.metrics, () => parts.places.tally());
   const deps = depsOf(config, runtime, guard, parts, metrics);
   let stopped = false;
   lifecycle.onStop('queue start', () => {
@@ -97,7 +98,7 @@ function openParts(
   const { schema, sweepGraceMs: graceMs } = config;
   const store = new MessageStore({ ...config, database, graceMs });
   const queues = new OrderedQueues(database, schema, graceMs);
-  const flows = new FlowControls(database, schema, store, graceMs);
+  const flows = new FlowControls(database, schema, graceMs);
   const sender = new TokenSender(publisher);
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
@@ -108,6 +109,15 @@ function openParts(
     flows,
     sender,
     turns: new Turns({ queues, flows, sender, log }),
+    places: new DestinationPlaces({
+      active: config.concurrency,
+      waiting: config.waitingConcurrency,
+      perDestination: config.destinationConcurrency,
+      slowAfterMs: config.slowAfterMs,
+      circuitFailures: config.circuitFailures,
+      circuitOpenMs: config.circuitOpenMs,
+      now: () => performance.now(),
+    }),
     events: new EventLog(database, schema, config.logRetention * 1_000),
     partitions: new EventPartitions(database, schema, config.logRetention * 1_000),
     keys: new SigningKeys(database, schema, { current, next }),

@@ -3,7 +3,7 @@ import { HttpError } from '../../http/errors.js';
 import type { RawReply } from '../../http/route.js';
 import { addressedMessages, type PublishRequest } from './addressed-messages.js';
 import { Controls } from './control-headers.js';
-import { nextTime } from './cron.js';
+import { MAX_CRON_LENGTH, nextTime } from './cron.js';
 import { unavailable } from './errors.js';
 import { forwardable } from './forwarded-headers.js';
 import { checkName } from './names.js';
@@ -44,6 +44,8 @@ export async function createSchedule(request: PublishRequest, deps: QueueDeps): 
 }
 
 function checkCron(controls: Controls, cron: string, now: number): void {
+  if (cron.length > MAX_CRON_LENGTH)
+    throw controls.refusal('cron', `has at most ${MAX_CRON_LENGTH} characters`);
   let next: number | null;
   try {
     next = nextTime(cron, now);

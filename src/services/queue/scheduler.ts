@@ -6,11 +6,13 @@ import { type AddressTools, addressedMessages } from './addressed-messages.js';
 import { type IntakeTools, takeInWith } from './intake.js';
 import type { DueToken } from './ordered-queues.js';
 import type { Schedule, Schedules } from './schedules.js';
-import type { Turns } from './turns.js';
+import type { Turns, Waiting } from './turns.js';
 import type { DailyUsage } from './usage.js';
 
 /** How often due schedules are asked for, in ms: they are due on whole minutes, and run within a second of them. */
 const EVERY_MS = 500;
+/** Schedules that are run at once; each takes a connection to Postgres, of which others need some. */
+const AT_ONCE = 5;
 
 export interface SchedulerTools {
   readonly schedules: Schedules;
@@ -48,7 +50,14 @@ export class Scheduler {
   private async runDue(): Promise<void> {
     const failed: string[] = [];
     try {
-      while (!this.stopping && (await this.runOne(failed)));
+      // most times there is none, which one statement tells
+      if (!(await this.runOne(failed))) {
+        this.failing = false;
+        return;
+      }
+      const lanes = Array.from({ length: AT_ONCE }, () => this.runWhileDue(failed));
+      const broken = (await Promise.allSettled(lanes)).find(({ status }) => status === 'rejected');
+      if (broken?.status === 'rejected') throw broken.reason;
       this.failing = false;
     } catch (err) {
       // once an outage, not twice a second
@@ -57,16 +66,22 @@ export class Scheduler {
     }
   }
 
+  private async runWhileDue(failed: string[]): Promise<void> {
+    while (!this.stopping && (await this.runOne(failed)));
+  }
+
   /** @param failed ids of those that cannot be run this time, which must not hold up the others; a further one is added */
   private async runOne(failed: string[]): Promise<boolean> {
     const { schedules, turns, usage, onAccepted } = this.tools;
     let tokens: readonly DueToken[] = [];
+    let waiting: Waiting | undefined;
     let count = 0;
     let id: string | undefined;
     const run = async (connection: Queryable, schedule: Schedule) => {
       id = schedule.id;
       const made = await this.takeIn(connection, schedule);
       tokens = made.tokens;
+      waiting = made.waiting;
       count = made.ids.length;
       return made.ids;
     };
@@ -79,6 +94,7 @@ export class Scheduler {
     if (ran === undefined) return true;
     if (id !== undefined) this.ill.delete(id);
     // after the commit; what RabbitMQ does not get now the sweeper brings
+    if (waiting !== undefined) turns.begin(waiting);
     await turns.send(tokens);
     await usage.charge(count);
     onAccepted(count);
@@ -93,12 +109,12 @@ export class Scheduler {
   private async takeIn(
     connection: Queryable,
     schedule: Schedule,
-  ): Promise<{ ids: readonly string[]; tokens: readonly DueToken[] }> {
+  ): Promise<{ ids: readonly string[]; tokens: readonly DueToken[]; waiting?: Waiting }> {
     const { address, intake, log } = this.tools;
     try {
       const { messages } = await addressedMessages(requestOf(schedule), address);
-      const { stored, tokens } = await takeInWith(connection, messages, intake);
-      return { ids: stored.map(({ messageId }) => messageId), tokens };
+      const { stored, tokens, waiting } = await takeInWith(connection, messages, intake);
+      return { ids: stored.map(({ messageId }) => messageId), tokens, waiting };
     } catch (err) {
       // its URL group is gone, or a limit is lower than it was: that is no reason to stop the others
       if (!(err instanceof HttpError)) throw err;

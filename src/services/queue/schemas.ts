@@ -98,15 +98,40 @@ export const queueConfigSchema = z.strictObject({
     .describe(
       'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
     ),
-  concurrency: z.int().min(1).max(10_000).default(200).describe('Deliveries in flight at once.'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(200)
+    .describe('Deliveries in flight at once, beside those that wait for an answer.'),
+  waitingConcurrency: z
+    .int()
+    .min(8)
+    .max(20_000)
+    .default(2_000)
+    .describe(
+      'Deliveries at once that have waited for their answer for longer than slowAfterMs; of the free places of these one destination may fill an eighth, one flow-control key a quarter.',
+    ),
   destinationConcurrency: z
     .int()
     .min(1)
     .max(10_000)
     .default(100)
+    .describe('Of both, how many to one destination (scheme, host and port).'),
+  slowAfterMs: milliseconds(500, 50).describe(
+    'From then on a delivery counts as waiting for its answer and makes room for others.',
+  ),
+  circuitFailures: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(20)
     .describe(
-      'Of them, how many to one destination (host and port), so that one that hangs leaves room to the others.',
+      'Deliveries to one destination in a row that waited in vain, after which its circuit opens; 0: never.',
     ),
+  circuitOpenMs: milliseconds(30_000, 100).describe(
+    'How long an open circuit keeps messages back until a probe is delivered, and the next.',
+  ),
   leaseMs: milliseconds(30_000, 1_000).describe(
     'After a crash, how long a message that was being delivered rests before another gateway takes it.',
   ),

@@ -12,19 +12,20 @@ export const tableOf = (schema: string, name: string) => `${quoteIdentifier(sche
 
 /**
  * Stores what `source` (records of new messages) holds. `bodies` and `grace` (ms) are parameters. Messages of ordered
- * queues wait for their turn.
+ * queues wait for their turn, those with a flow-control key that are due for room under it.
  */
 export function insertedMessages(schema: string, source: string, bodies: string, grace: string): string {
-  const isHeld = 'n.queue_name is not null and n.callback_of is null';
+  const held = `case when n.queue_name is not null and n.callback_of is null then 'order'
+      when n.details -> 'flow' is not null and n.delay_ms = 0 then 'flow' end`;
   return `insert into ${tableOf(schema, 'messages')} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms,
       not_before, created_at, callback, failure_callback, queue_name, flow_key, caller_ip, callback_of, details, held,
       due_at, sweep_at)
     select n.id, 'CREATED', n.prefix, n.url, n.method, n.headers,
       substring(${bodies}::bytea from n.body_at for n.body_size), n.max_retries, n.timeout_ms,
       n.not_before, n.created_at, n.callback, n.failure_callback, n.queue_name, n.details -> 'flow' ->> 'key',
-      n.caller_ip, n.callback_of, n.details, case when ${isHeld} then 'order' end, ${fromNow('n.delay_ms')},
-      case when ${isHeld} then 'infinity' else ${fromNow(`(n.delay_ms + ${grace})`)} end
-    from ${source} n
+      n.caller_ip, n.callback_of, n.details, n.held, ${fromNow('n.delay_ms')},
+      case when n.held is null then ${fromNow(`(n.delay_ms + ${grace})`)} else 'infinity' end
+    from (select n.*, ${held} as held from ${source} n) n
     returning id, due_at`;
 }
 
@@ -38,16 +39,20 @@ export function queueStatements(schema: string) {
   const free = '(lease_until is null or lease_until < now())';
   const claimable = `finished_at is null and held is null and state <> 'FAILING' and ${free}
     and due_at <= ${fromNow(String(EARLY_MS))}`;
-  const claim = (condition: string) => `with taken as (
+  // under a flow-control key the claim that follows must have been let in
+  const letIn = `(flow_key is null or exists (
+    select from ${tableOf(schema, 'flow_running')} r where r.message_id = id and r.claims = ${messages}.claims + 1))`;
+  const claim = `with taken as (
       update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
       from (
-        select id from ${messages} join unnest($1::text[], $2::int[]) as token (id, attempt) using (id, attempt)
-        where ${claimable} and ${condition}
+        select id, place from ${messages}
+        join unnest($1::text[], $2::int[]) with ordinality as token (id, attempt, place) using (id, attempt)
+        where ${claimable} and ${letIn}
         for update of messages skip locked
       ) due
       where m.id = due.id
-      returning ${MESSAGE_COLUMNS}
-    ), log as (insert into ${events} (message_id, state) select id, 'ACTIVE' from taken)
+      returning ${MESSAGE_COLUMNS}, due.place
+    ), log as (insert into ${events} (message_id, state) select id, 'ACTIVE' from taken order by place)
     select * from taken`;
   return {
     /** $1 JSON array of new messages, $2 their bodies, $3 grace in ms */
@@ -64,9 +69,7 @@ export function queueStatements(schema: string) {
       returning message_id`,
 
     /** Those of the messages whose attempt is due and which nobody works on; takes them for $3 ms */
-    claim: claim('flow_key is null'),
-    /** The same for a message with a flow-control key, under the lock of which this runs */
-    claimUnderKey: claim('true'),
+    claim,
 
     /** Why it was not claimed; the wait is until its lease or due time, whichever is later */
     standing: `select attempt, finished_at is not null as finished, state = 'FAILING' as failing,
@@ -84,10 +87,23 @@ export function queueStatements(schema: string) {
 
     release: `update ${messages} set lease_until = null where ${held}`,
 
-    /** $3 delay, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that ended without an outcome */
-    postpone: `update ${messages} set lease_until = null, claims = claims - 1,
-        due_at = ${fromNow('$3::float8')}, sweep_at = ${fromNow('($3::float8 + $4::float8)')}
-      where ${held}`,
+    /**
+     * $1 ids, $2 claims, $3 delays, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that
+     * ended without an outcome, and the attempt stays due when it was.
+     */
+    postpone: `with done as (
+        update ${messages} m set lease_until = null, claims = m.claims - 1,
+          sweep_at = ${fromNow('(p.delay_ms + $4::float8)')}
+        from (
+          select id, delay_ms
+          from ${messages} join unnest($1::text[], $2::int[], $3::float8[]) as away (id, claims, delay_ms) using (id, claims)
+          where finished_at is null order by id for update of messages
+        ) p
+        where m.id = p.id returning m.id, m.flow_key
+      ), idle as (
+        delete from ${tableOf(schema, 'flow_running')} where message_id in (select id from done where flow_key is not null)
+      )
+      select id from done`,
 
     ...outcomeStatements(schema),
 
@@ -118,6 +134,18 @@ export function queueStatements(schema: string) {
         order by sweep_at limit $2 for update skip locked
       ) lost
       where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,
+
+    /**
+     * Messages whose gateway died while their attempt waited, found among those that have been due longest, at most $2;
+     * looks again after $1 ms. They were claimed before what waits now was due, so a bounded look finds them.
+     */
+    sweepAbandoned: `update ${messages} m set sweep_at = ${fromNow('$1::float8')}
+      from (
+        select id from ${messages} where lease_until < now() and finished_at is null and state = 'ACTIVE' and id in (
+          select id from ${messages} where finished_at is null and sweep_at < now() order by sweep_at limit 10000
+        ) limit $2 for update skip locked
+      ) lost
+      where m.id = lost.id returning m.id, m.attempt, false as failing`,
 
     /** $1 ms, at most $2; a message whose dead letter is kept stays */
     purge: `delete from ${messages} where id in (

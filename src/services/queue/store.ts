@@ -29,6 +29,11 @@ export interface StoreOptions {
   readonly maxMessageSize: number;
 }
 
+interface Postponement {
+  readonly message: ClaimedMessage;
+  readonly delayMs: number;
+}
+
 interface Insert {
   readonly message: NewMessage;
   readonly onStoring: () => void;
@@ -43,6 +48,7 @@ export class MessageStore {
   private readonly inserts: Batcher<Insert, undefined>;
   private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
   private readonly conclusions: Batcher<Conclusion, boolean>;
+  private readonly postponements: Batcher<Postponement, boolean>;
 
   constructor(private readonly options: StoreOptions) {
     this.sql = queueStatements(options.schema);
@@ -70,6 +76,11 @@ export class MessageStore {
       parallel: PARALLEL_BATCHES,
       // callbacks are larger than messages may be
       tellApart: isTooMuch,
+    });
+    this.postponements = new Batcher({
+      run: (all) => this.postponeAll(all),
+      size: MAX_BATCH,
+      parallel: PARALLEL_BATCHES,
     });
     this.conclusions = new Batcher({
       ...byBytes,
@@ -107,13 +118,6 @@ export class MessageStore {
     return message === undefined ? this.standing(token) : { kind: 'claimed', message };
   }
 
-  /** Claims a message with a flow-control key, whose lock the caller holds. */
-  async claimUnderKey(connection: Queryable, token: Token): Promise<ClaimedMessage | undefined> {
-    const values = [[token.id], [token.attempt], this.options.leaseMs];
-    const [row] = (await this.run<MessageRow>(connection, 'claimUnderKey', values)).rows;
-    return row === undefined ? undefined : messageOf(row);
-  }
-
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
     const ids = held.map(({ id }) => id);
     await this.run(this.patient, 'renew', [ids, held.map(({ claims }) => claims), this.options.leaseMs]);
@@ -125,9 +129,8 @@ export class MessageStore {
   }
 
   /** Gives a claim back as if it had not been made, for a new one after `delayMs`. @returns false when it was lost */
-  async postpone({ id, claims }: ClaimedMessage, delayMs: number): Promise<boolean> {
-    const values = [id, claims, delayMs, this.options.graceMs];
-    return (await this.run(this.patient, 'postpone', values)).rowCount > 0;
+  postpone(message: ClaimedMessage, delayMs: number): Promise<boolean> {
+    return this.postponements.add({ message, delayMs });
   }
 
   /**
@@ -191,6 +194,16 @@ export class MessageStore {
       rows.delete(id);
       return messageOf(row);
     });
+  }
+
+  private async postponeAll(all: readonly Postponement[]): Promise<boolean[]> {
+    const ids = all.map(({ message }) => message.id);
+    const claims = all.map(({ message }) => message.claims);
+    const delays = all.map(({ delayMs }) => delayMs);
+    const values = [ids, claims, delays, this.options.graceMs];
+    const { rows } = await this.run<{ id: string }>(this.patient, 'postpone', values);
+    const done = new Set(rows.map(({ id }) => id));
+    return ids.map((id) => done.has(id));
   }
 
   private async concludeAll(conclusions: readonly Conclusion[]): Promise<boolean[]> {

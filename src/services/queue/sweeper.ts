@@ -3,7 +3,7 @@ import type { MessageUpkeep } from './message-upkeep.js';
 import type { TokenPublisher } from './publisher.js';
 import type { Turns } from './turns.js';
 
-/** Messages looked at in one sweep; while the work queue is longer than this, what is overdue only waits its turn. */
+/** Messages looked at in one sweep; while the work queue is longer than this, most that is overdue only waits its turn. */
 const SWEEP_LIMIT = 2_000;
 const PURGE_LIMIT = 2_000;
 const CONFIRM_MS = 10_000;
@@ -83,9 +83,12 @@ export class Sweeper {
   private async sweepSome(): Promise<number> {
     const { upkeep, publisher, backlog } = this.options;
     const waiting = await backlog();
-    if (waiting === undefined || waiting > SWEEP_LIMIT || publisher.unavailable !== undefined) return 0;
+    if (waiting === undefined || publisher.unavailable !== undefined) return 0;
     const early = performance.now() < this.earlyUntil;
-    const lost = await upkeep.sweep(SWEEP_LIMIT, early ? EARLY_GRACE_MS : undefined);
+    const lost =
+      waiting > SWEEP_LIMIT
+        ? await upkeep.sweepAbandoned(SWEEP_LIMIT)
+        : await upkeep.sweep(SWEEP_LIMIT, early ? EARLY_GRACE_MS : undefined);
     await Promise.all(
       lost.map((token) =>
         token.failing ? publisher.bury(token, CONFIRM_MS) : publisher.publish(token, 0, CONFIRM_MS),

@@ -1,8 +1,25 @@
 import type { Logger } from '../../lib/logger.js';
-import type { FlowClaim, FlowControls } from './flow-controls.js';
-import type { Token } from './message.js';
+import { Coalescer } from './coalescer.js';
+import type { FlowControls } from './flow-controls.js';
+import type { FlowControl, Token } from './message.js';
 import type { DueToken, OrderedQueues } from './ordered-queues.js';
 import type { TokenSender } from './token-sender.js';
+
+/** What messages wait for that were just stored. */
+export interface Waiting {
+  /** Names of ordered queues. */
+  readonly queues: readonly string[];
+  /** Flow control as the messages brought it, once for each key. */
+  readonly flows: readonly FlowControl[];
+}
+
+/** What is to be known when messages under a key are let go. */
+interface KeyChange {
+  /** Limits that a message brought. */
+  readonly flow?: FlowControl;
+  /** Attempts that were let in and did not begin. */
+  readonly unmade?: number;
+}
 
 export interface TurnsOptions {
   readonly queues: OrderedQueues;
@@ -16,14 +33,25 @@ export class Turns {
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly aborter = new AbortController();
   private repairing = false;
+  private readonly queues = new Coalescer<undefined>(() => undefined);
+  private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
+    ...earlier,
+    ...later,
+    unmade: (earlier.unmade ?? 0) + (later.unmade ?? 0),
+  }));
 
   constructor(private readonly options: TurnsOptions) {}
 
-  /** Claims a message with a flow-control key, or leaves it held until there is room. */
-  async claim(token: Token, key: string): Promise<FlowClaim> {
-    const claim = await this.options.flows.claim(token, key);
-    if (claim.message === undefined && claim.roomInMs !== undefined) this.wake(key, claim.roomInMs);
-    return claim;
+  /** A token came whose message its flow-control key has not let in: it waits for its turn. */
+  async hold(token: Token, key: string): Promise<void> {
+    await this.options.flows.hold(token);
+    await this.releaseKey(key);
+  }
+
+  /** To be called, and not waited for, when messages were stored that wait for their turn. */
+  begin({ queues, flows }: Waiting): void {
+    for (const name of queues) void this.releaseQueue(name);
+    for (const flow of flows) void this.releaseKey(flow.key, { flow });
   }
 
   /** Publishes tokens of messages that were let go; the sweeper finds what is lost. */
@@ -32,19 +60,23 @@ export class Turns {
   }
 
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
-  async releaseKey(key: string): Promise<void> {
-    await this.quietly(async () => {
-      const { tokens, roomInMs } = await this.options.flows.release(key);
-      if (roomInMs !== undefined) this.wake(key, roomInMs);
-      await this.options.sender.sendAll(tokens, this.aborter.signal);
+  releaseKey(key: string, change: KeyChange = {}): Promise<void> {
+    return this.keys.run(key, change, async ({ flow, unmade = 0 }) => {
+      await this.quietly(async () => {
+        const { tokens, roomInMs } = await this.options.flows.release(key, flow, unmade);
+        if (roomInMs !== undefined) this.wake(key, roomInMs);
+        await this.options.sender.sendAll(tokens, this.aborter.signal);
+      });
     });
   }
 
   /** To be called when a message of the queue, or its last callback, is over. */
-  async releaseQueue(name: string): Promise<void> {
-    await this.quietly(async () => {
-      await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
-    });
+  releaseQueue(name: string): Promise<void> {
+    return this.queues.run(name, undefined, () =>
+      this.quietly(async () => {
+        await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
+      }),
+    );
   }
 
   /** What a crash left held although there is room. */

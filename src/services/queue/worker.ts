@@ -5,7 +5,7 @@ import { InterruptedError } from './attempt.js';
 import { callbackMessages } from './callbacks.js';
 import type { Conclusion } from './conclusion.js';
 import { type AttemptResult, type Decision, decide } from './decide.js';
-import type { DestinationPlaces } from './destination-places.js';
+import type { DestinationPlaces, Ending, Entry } from './destination-places.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { ClaimedMessage, Token } from './message.js';
 import type { QueueMetrics } from './queue-metrics.js';
@@ -30,6 +30,8 @@ export interface WorkerTools {
   readonly leases: LeaseKeeper;
   readonly places: DestinationPlaces;
   readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
+  /** Longest time for one attempt, in ms; a message may shorten it. */
+  readonly timeoutMs: number;
   readonly metrics: QueueMetrics;
   /** Counts callbacks as messages of the day. */
   readonly charge: (count: number) => void;
@@ -45,8 +47,9 @@ export class Worker {
    * Resolves when RabbitMQ may have the token back for good: it holds whatever comes after it. Rejects when the token
    * must come again.
    * @param signal aborts when the gateway cannot wait any longer
+   * @param onWaiting called when the attempt has waited for its answer for so long that others may go on meanwhile
    */
-  async process(token: Token, signal: AbortSignal): Promise<Settlement> {
+  async process(token: Token, signal: AbortSignal, onWaiting: () => void): Promise<Settlement> {
     const { store, sender, turns } = this.tools;
     const claim = await store.claim(token);
     switch (claim.kind) {
@@ -61,22 +64,29 @@ export class Worker {
         // its follower may have been lost in a crash right after the outcome; one token too many does no harm
         await sender.send({ id: token.id, attempt: claim.attempt }, claim.waitMs, signal);
         return 'served';
-      case 'keyed': {
-        const { message } = await turns.claim(token, claim.key);
-        return message === undefined ? 'served' : this.work(message, signal);
-      }
+      case 'keyed':
+        await turns.hold(token, claim.key);
+        return 'served';
       case 'claimed':
-        return this.work(claim.message, signal);
+        return this.work(claim.message, signal, onWaiting);
     }
   }
 
-  private async work(message: ClaimedMessage, signal: AbortSignal): Promise<Settlement> {
-    const { leases, places, store, turns, log } = this.tools;
+  private async work(
+    message: ClaimedMessage,
+    signal: AbortSignal,
+    onWaiting: () => void,
+  ): Promise<Settlement> {
+    const { leases, store, turns, log } = this.tools;
     leases.hold(message);
+    let unmade = 0;
     try {
-      const entry = await places.enter(message.url);
-      if ('awayMs' in entry) return await this.postpone(message, entry.awayMs, signal);
-      const conclusion = await this.attempt(message, signal).finally(entry.leave);
+      const entry = await this.enter(message, onWaiting);
+      if (entry.kind === 'away') {
+        unmade = 1;
+        return await this.postpone(message, entry.awayMs, signal);
+      }
+      const conclusion = await this.attempt(message, entry, signal);
       if (!(await this.conclude(conclusion, signal))) {
         log.warn(
           { id: message.id },
@@ -94,11 +104,23 @@ export class Worker {
       throw error;
     } finally {
       leases.letGo(message);
-      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key);
+      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key, { unmade });
     }
   }
 
-  /** Its destination has too many attempts open: the message makes room for others, and the try does not count. */
+  private enter(message: ClaimedMessage, onWaiting: () => void): Entry | Promise<Entry> {
+    const { places, now, timeoutMs } = this.tools;
+    return places.enter({
+      url: message.url,
+      flowKey: message.details.flow?.key,
+      bytes: message.body.length,
+      overdueMs: now() - message.dueAt,
+      timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
+      onWaiting,
+    });
+  }
+
+  /** Its destination has its share of attempts open: the message makes room for others, and the try does not count. */
   private async postpone(message: ClaimedMessage, awayMs: number, signal: AbortSignal): Promise<Settlement> {
     const { store, leases, sender } = this.tools;
     if (!(await store.postpone(message, awayMs))) return 'served';
@@ -107,21 +129,46 @@ export class Worker {
     return 'served';
   }
 
-  private async attempt(message: ClaimedMessage, signal: AbortSignal): Promise<Conclusion> {
-    const { deliver, now, metrics } = this.tools;
+  private async attempt(
+    message: ClaimedMessage,
+    entry: Exclude<Entry, { kind: 'away' }>,
+    signal: AbortSignal,
+  ): Promise<Conclusion> {
+    const { now } = this.tools;
     const lostClaims = message.claims - message.attempt - 1;
     let result: AttemptResult;
     let decision: Decision;
-    if (lostClaims < MAX_LOST_CLAIMS) {
-      const done = metrics.attempt(now() - message.dueAt);
-      result = await deliver(message, signal).finally(done);
-      const { attempt: retried, maxRetries, details } = message;
-      decision = decide({ retried, maxRetries, retryDelay: details.retryDelay, result }, now());
-    } else {
+    if (entry.kind === 'place' && lostClaims >= MAX_LOST_CLAIMS) {
+      entry.leave('interrupted');
       result = { kind: 'failure', reason: `given up: ${lostClaims} attempts ended without an outcome` };
       decision = { kind: 'dead' };
+    } else {
+      result =
+        entry.kind === 'place'
+          ? await this.call(message, entry.leave, signal)
+          : { kind: 'failure', reason: entry.reason };
+      const { attempt: retried, maxRetries, details } = message;
+      decision = decide({ retried, maxRetries, retryDelay: details.retryDelay, result }, now());
     }
     return { message, result, decision, callbacks: callbackMessages(message, result, now()) };
+  }
+
+  private async call(
+    message: ClaimedMessage,
+    leave: (ending: Ending) => void,
+    signal: AbortSignal,
+  ): Promise<AttemptResult> {
+    const { deliver, now, metrics } = this.tools;
+    const done = metrics.attempt(now() - message.dueAt);
+    let ending: Ending = 'interrupted';
+    try {
+      const result = await deliver(message, signal);
+      ending = result.kind === 'response' ? 'answered' : 'failed';
+      return result;
+    } finally {
+      done();
+      leave(ending);
+    }
   }
 
   /** The destination has been called: its answer is worth waiting for Postgres, or the message would be delivered again. */

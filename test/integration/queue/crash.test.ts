@@ -10,7 +10,13 @@ import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway
 import { TOKENS } from '../../support/tokens.js';
 
 const CONCURRENCY = 20;
-const namespace = queueNamespace({ concurrency: CONCURRENCY, stopGraceMs: 30_000 });
+const namespace = queueNamespace({
+  concurrency: CONCURRENCY,
+  destinationConcurrency: CONCURRENCY,
+  // so that a destination which is silent may have them all
+  waitingConcurrency: 64 * CONCURRENCY,
+  stopGraceMs: 30_000,
+});
 let receiver: Receiver;
 /** What the destination does with a message; called with its number. */
 let answer: (n: number, respond: (status: number, headers?: Record<string, string>) => void) => void;

@@ -1,3 +1,5 @@
+import pg from 'pg';
+import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import {
@@ -136,6 +138,71 @@ describe('flow control', () => {
     return begun.map(({ ms }) => ms);
   }
 
+  it.each([
+    ['parallelism=1', 40],
+    ['rate=8', 40],
+    ['parallelism=2,rate=20', 60],
+  ])('lets messages go in the order in which they were published (%s)', async (value, count) => {
+    const path = `/order/${value}`;
+    const key = `order ${count} ${value.length}`;
+    for (let n = 0; n < count; n++) await publish(gateway, receiver.url + path, keyed(key, value), String(n));
+    await eventually(() => expect(at(path)).toHaveLength(count));
+    const begun = await namespace.query<{ n: string }>(
+      `select convert_from(m.body, 'UTF8') as n from $schema.events e
+        join $schema.messages m on m.id = e.message_id where e.state = 'ACTIVE' and m.flow_key = $1 order by e.seq`,
+      [key],
+    );
+    const published = Array.from({ length: count }, (_, n) => n);
+    expect(begun.map(({ n }) => Number(n))).toEqual(published);
+    // of several at once the network decides which comes first
+    if (value === 'parallelism=1') expect(at(path).map(({ body }) => Number(body))).toEqual(published);
+  });
+
+  it('lets retries of a message and what comes later wait for room alike', async () => {
+    const tries = new Map<string, number>();
+    fails = (_, body) => {
+      tries.set(body, (tries.get(body) ?? 0) + 1);
+      return tries.get(body) === 1;
+    };
+    for (let n = 0; n < 6; n++)
+      await publish(gateway, `${receiver.url}/retried`, keyed('retried', 'parallelism=1'), String(n));
+    await eventually(() => expect(at('/retried')).toHaveLength(12));
+    await eventually(async () => {
+      const left = await namespace.query('select * from $schema.flow_running where key = $1', ['retried']);
+      expect(left).toEqual([]);
+    });
+  });
+
+  it('takes messages while somebody has the lock of their key or queue, and lets them go afterwards', async () => {
+    const headers = keyed('hot', 'parallelism=3');
+    await publish(gateway, `${receiver.url}/hot`, headers);
+    await enqueue('hot', '/hot', 'x');
+    await eventually(() => expect(at('/hot')).toHaveLength(2));
+    const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+    await client.connect();
+    try {
+      await client.query('begin');
+      await client.query(`select from ${namespace.schema}.flow_controls for no key update`);
+      await client.query(`select from ${namespace.schema}.queues for no key update`);
+      const changed = keyed('hot', 'parallelism=7');
+      const replies = await Promise.all(
+        [headers, changed, { ...headers, 'upstash-queue-name': 'hot' }].map((sent) =>
+          publish(gateway, `${receiver.url}/hot`, sent),
+        ),
+      );
+      expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+      await client.query('rollback');
+    } finally {
+      await client.end();
+    }
+    await eventually(() => expect(at('/hot')).toHaveLength(5));
+    // the last limits came while they could not be written
+    const { parallelismMax } = (await (await call('/v2/flowControl/hot')).json()) as {
+      parallelismMax: number;
+    };
+    expect([3, 7]).toContain(parallelismMax);
+  });
+
   it('frees the room of a gateway that died, when its lease is over', async () => {
     const headers = keyed('dead', 'parallelism=1');
     const { body } = await publish(gateway, `${receiver.url}/ghost`, { ...headers, 'upstash-delay': '1h' });
@@ -160,6 +227,53 @@ describe('flow control', () => {
     const found = (await (await call('/v2/flowControl?search=rat')).json()) as { flowControlKey: string }[];
     expect(found.map(({ flowControlKey }) => flowControlKey)).toEqual(['rated']);
   });
+});
+
+it('schedules that are due together do not wait for each other', async () => {
+  const cron = { 'upstash-cron': '0 0 1 1 *' };
+  const create = async (name: string, headers = {}) =>
+    expect(
+      (await call(`/v2/schedules/${receiver.url}/due/${name}`, 'POST', { ...cron, ...headers })).status,
+    ).toBe(200);
+  await enqueue('slow', '/due/first', 'x');
+  await create('held', { 'upstash-queue-name': 'slow' });
+  for (let n = 0; n < 20; n++) await create(String(n));
+  const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query(`select from ${namespace.schema}.queues where name = 'slow' for update`);
+    await namespace.query(
+      `update $schema.schedules set next_at = case when destination like '%/held' then now() - interval '1 minute' else now() end`,
+    );
+    await eventually(() =>
+      expect(receiver.received.filter(({ url }) => /^\/due\/\d/.test(url))).toHaveLength(20),
+    );
+    expect(at('/due/held')).toHaveLength(0);
+    await client.query('rollback');
+  } finally {
+    await client.end();
+  }
+  await eventually(() => expect(at('/due/held')).toHaveLength(1));
+});
+
+it('refuses a cron expression that never comes or is endless, and stores none of it', async () => {
+  const create = (cron: string) =>
+    call(`/v2/schedules/${receiver.url}/never`, 'POST', { 'upstash-cron': cron });
+  const replies = await Promise.all(
+    ['0 0 31 2 *', '0 0 30 2 *', `${'0,'.repeat(300)}0 * * * *`].map(async (cron) => {
+      const reply = await create(cron);
+      return [reply.status, ((await reply.json()) as { error: string }).error];
+    }),
+  );
+  expect(replies).toEqual([
+    [400, expect.stringMatching(/never comes/)],
+    [400, expect.stringMatching(/never comes/)],
+    [400, expect.stringMatching(/at most 512 characters/)],
+  ]);
+  expect(await namespace.query("select id from $schema.schedules where destination like '%/never'")).toEqual(
+    [],
+  );
 });
 
 it('keeps delays when the clock of the gateway jumps', async () => {

@@ -1,3 +1,4 @@
+import { Cron } from 'croner';
 import { nextTime } from '../../../src/services/queue/cron.js';
 
 const at = (text: string) => Date.parse(text);
@@ -16,8 +17,36 @@ it.each([
   expect(found === null ? null : new Date(found).toISOString()).toBe(new Date(at(next)).toISOString());
 });
 
-it('knows a time that never comes', () => {
-  expect(nextTime('0 0 31 2 *', at('2026-01-01T00:00:00Z'))).toBeNull();
+it.each(['0 0 31 2 *', 'CRON_TZ=Europe/Berlin 0 0 31 2,4,6,9,11 *', '0 0 31W 2 *', '0 0 31 2 +*'])(
+  'knows that %s never comes, without looking for long',
+  (cron) => {
+    const find = () => nextTime(cron, at('2026-01-01T00:00:00Z'));
+    expect(find()).toBeNull();
+    const tookMs = (work: () => unknown) => {
+      const times = Array.from({ length: 9 }, () => {
+        const start = performance.now();
+        work();
+        return performance.now() - start;
+      });
+      return times.sort((a, b) => a - b)[4] as number;
+    };
+    const [, timezone = 'UTC', fields = cron] = /^CRON_TZ=(\S+) (.*)$/.exec(cron) ?? [];
+    const far = new Cron(fields, { mode: '5-part', timezone });
+    // 400 years by itself
+    expect(tookMs(find)).toBeLessThan(tookMs(() => far.nextRun(new Date(0))) / 2);
+  },
+);
+
+it('finds a time that is rare', () => {
+  // Mondays; 2100 is no leap year
+  expect(nextTime('0 0 29 2 +1', at('2072-03-01T00:00:00Z'))).toBe(at('2112-02-29T00:00:00Z'));
+  expect(nextTime('CRON_TZ=Pacific/Kiritimati 0 0 1 1 *', at('2026-12-31T09:00:00Z'))).toBe(
+    at('2026-12-31T10:00:00Z'),
+  );
+  expect(nextTime('CRON_TZ=Pacific/Niue 30 23 31 12 *', at('2027-01-01T05:00:00Z'))).toBe(
+    at('2027-01-01T10:30:00Z'),
+  );
+  expect(nextTime('@daily', at('2026-01-01T12:00:00Z'))).toBe(at('2026-01-02T00:00:00Z'));
 });
 
 it.each(['', 'soon', '* * * *', '* * * * * *', '61 * * * *', 'CRON_TZ=Nowhere/Land * * * * *', '@every 5m'])(

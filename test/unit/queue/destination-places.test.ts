@@ -1,62 +1,240 @@
-import { DestinationPlaces, type Entry } from '../../../src/services/queue/destination-places.js';
+import {
+  DestinationPlaces,
+  type Ending,
+  type Entry,
+  type PlacesOptions,
+} from '../../../src/services/queue/destination-places.js';
 
 const URL_A = 'http://a.example/1';
-let now = 0;
-const places = (most: number, mostWaiting = 10) =>
-  new DestinationPlaces({ most, mostWaiting, now: () => now });
+let now: number;
+const open: DestinationPlaces[] = [];
+beforeEach(() => {
+  jest.useFakeTimers();
+  now = 0;
+});
+afterEach(() => {
+  for (const places of open.splice(0)) places.stop();
+  jest.useRealTimers();
+});
 
-function leaveOf(entry: Entry): () => void {
-  if ('awayMs' in entry) throw new Error(`no place for ${entry.awayMs} ms`);
-  return entry.leave;
+function places(change: Partial<PlacesOptions> = {}): DestinationPlaces {
+  const some = new DestinationPlaces({
+    active: 200,
+    waiting: 1_000,
+    perDestination: 100,
+    slowAfterMs: 500,
+    circuitFailures: 3,
+    circuitOpenMs: 10_000,
+    now: () => now,
+    ...change,
+  });
+  open.push(some);
+  return some;
 }
 
-it('counts by host and port, whatever the path and user', async () => {
-  const some = places(1);
-  leaveOf(await some.enter(URL_A));
-  expect(await some.enter('http://user@A.example:80/2')).toMatchObject({ awayMs: 250 });
-  expect(await some.enter('http://a.example:81/')).toHaveProperty('leave');
-  expect(await some.enter('http://b.example/')).toHaveProperty('leave');
+const visitor = (url: string, flowKey?: string) => ({
+  url,
+  flowKey,
+  bytes: 1,
+  overdueMs: 0,
+  timeoutMs: 60_000,
+  onWaiting: jest.fn(),
+});
+const enter = (some: DestinationPlaces, url: string, flowKey?: string) => some.enter(visitor(url, flowKey));
+
+async function leaveOf(entry: Entry | Promise<Entry>): Promise<(ending: Ending) => void> {
+  const had = await entry;
+  if (had.kind !== 'place') throw new Error(`no place: ${JSON.stringify(had)}`);
+  return had.leave;
+}
+/** Time passes, on all clocks. */
+const pass = async (ms: number) => {
+  now += ms;
+  await jest.advanceTimersByTimeAsync(ms);
+};
+/** An attempt that is answered at once. */
+const answer = async (some: DestinationPlaces, url: string) => (await leaveOf(enter(some, url)))('answered');
+/** How many places one after the other are had at once. */
+async function taken(some: DestinationPlaces, url: string, most: number, key?: string): Promise<number> {
+  for (let count = 0; count < most; count++) {
+    const entry = enter(some, url, key);
+    if (entry instanceof Promise || entry.kind !== 'place') return count;
+  }
+  return most;
+}
+
+it('counts by scheme, host and port, whatever the path and user', async () => {
+  const some = places({ perDestination: 1 });
+  await leaveOf(enter(some, URL_A));
+  expect(await enter(some, 'http://user@A.example:80/2')).toEqual({ kind: 'away', awayMs: 250 });
+  for (const other of ['http://a.example:81/', 'https://a.example/', 'http://b.example/'])
+    expect(await enter(some, other)).toHaveProperty('kind', 'place');
 });
 
-it('sends away at once where nothing moves, for longer the more there are', async () => {
-  const some = places(1);
-  const leave = leaveOf(await some.enter(URL_A));
-  const away: number[] = [];
-  for (let i = 0; i < 4_000; i++) away.push(((await some.enter(URL_A)) as { awayMs: number }).awayMs);
-  expect(away[0]).toBe(250);
-  expect(away[999]).toBe(10_000);
-  expect(away.at(-1)).toBe(30_000);
-  leave();
-  expect(await some.enter(URL_A)).toHaveProperty('leave');
-  expect(await some.enter(URL_A)).toEqual({ awayMs: 250 });
+it('lets those who are turned away come again one after the other, the same number of each destination', async () => {
+  const some = places({ perDestination: 1 });
+  await leaveOf(enter(some, URL_A));
+  const away = async (url: string) => ((await enter(some, url)) as { awayMs: number }).awayMs;
+  const first = await Promise.all(Array.from({ length: 1_000 }, () => away(URL_A)));
+  expect([first[0], first[1], first[999]]).toEqual([250, 260, 10_240]);
+  await leaveOf(enter(some, 'http://b.example/'));
+  expect([await away('http://b.example/'), await away('http://b.example/')]).toEqual([250, 270]);
+  for (let i = 0; i < 100_000; i++) await away(URL_A);
+  expect(await away(URL_A)).toBe(600_000);
 });
 
-it('hands the place to the one that waits longest where attempts end', async () => {
-  const some = places(2, 2);
-  const first = leaveOf(await some.enter(URL_A));
-  leaveOf(await some.enter(URL_A));
-  first();
-  const third = leaveOf(await some.enter(URL_A));
+it('hands the place of a destination that answers to the one that waits longest', async () => {
+  const some = places({ perDestination: 2 });
+  await answer(some, URL_A);
+  const first = await leaveOf(enter(some, URL_A));
+  await leaveOf(enter(some, URL_A));
   const order: number[] = [];
-  const waiting = [4, 5].map(async (n) => {
-    const entry = await some.enter(URL_A);
+  const waiting = [3, 4].map(async (n) => {
+    const leave = await leaveOf(enter(some, URL_A));
     order.push(n);
-    return leaveOf(entry);
+    return leave;
   });
-  expect(await some.enter(URL_A)).toMatchObject({ awayMs: 250 });
-  third();
-  (await (waiting[0] as Promise<() => void>))();
+  first('answered');
+  (await (waiting[0] as Promise<(ending: Ending) => void>))('answered');
   await waiting[1];
-  expect(order).toEqual([4, 5]);
+  expect(order).toEqual([3, 4]);
 });
 
-it('lets one that waited in vain go, and gives its place to nobody', async () => {
-  const some = places(1);
-  leaveOf(await some.enter(URL_A))();
-  const leave = leaveOf(await some.enter(URL_A));
-  now = 1_000;
-  expect(await some.enter(URL_A)).toMatchObject({ awayMs: 250 });
-  leave();
-  leaveOf(await some.enter(URL_A))();
-  expect(await some.enter(URL_A)).toHaveProperty('leave');
+it('sends away one that waited in vain, and gives its place to nobody', async () => {
+  const some = places({ perDestination: 1 });
+  await answer(some, URL_A);
+  const leave = await leaveOf(enter(some, URL_A));
+  const second = enter(some, URL_A);
+  await pass(250);
+  expect(await second).toEqual({ kind: 'away', awayMs: 250 });
+  leave('answered');
+  await leaveOf(enter(some, URL_A));
+});
+
+it('gives the active place of an attempt that waits to others', async () => {
+  const some = places({ active: 4, perDestination: 4 });
+  const who = visitor(URL_A);
+  const leave = await leaveOf(some.enter(who));
+  expect(who.onWaiting).not.toHaveBeenCalled();
+  await pass(700);
+  expect(who.onWaiting).toHaveBeenCalledTimes(1);
+  expect(some.tally().waiting).toBe(1);
+  expect(some.list(9)).toMatchObject([{ destination: 'http://a.example', active: 0, waiting: 1 }]);
+  leave('answered');
+  expect(some.tally().waiting).toBe(0);
+  expect(some.list(9)).toEqual([]);
+});
+
+it.each([1, 2, 10, 100, 200])('keeps places for whoever answers beside %p that hang', async (hosts) => {
+  const some = places({ waiting: 2_000 });
+  await answer(some, URL_A);
+  for (let second = 0; second < 30; second++) {
+    for (let host = 0; host < hosts; host++) await taken(some, `http://h.example:${1_000 + host}/`, 100);
+    // one that answers has a place whenever it asks, and one that is new a moment later
+    await answer(some, URL_A);
+    await pass(700);
+    await answer(some, `http://new${second}.example/`);
+  }
+  expect(some.list(1_000)).toHaveLength(hosts);
+  expect(some.tally().waiting).toBeLessThan(2_000);
+  // somebody who answers gets half of what is active
+  expect(await taken(some, URL_A, 200)).toBe(100);
+});
+
+it('keeps half of the active places for who answers when all waiting places are taken', async () => {
+  const some = places({ active: 20, waiting: 8 });
+  await answer(some, URL_A);
+  for (let host = 0; host < 200; host++) {
+    await taken(some, `http://h${host}.example/`, 100);
+    await pass(100);
+  }
+  expect(some.tally().waiting).toBe(8);
+  expect(await enter(some, 'http://new.example/')).toMatchObject({ kind: 'away' });
+  expect(await taken(some, URL_A, 200)).toBe(5);
+});
+
+it('gives a flow-control key a share of its own, however many destinations it names', async () => {
+  const some = places();
+  for (let second = 0; second < 30; second++) {
+    for (let host = 0; host < 300; host++) await taken(some, `http://h${host}.example/`, 100, 'greedy');
+    await pass(1_000);
+  }
+  expect(some.tally().waiting).toBeLessThanOrEqual(201);
+  expect(await taken(some, 'http://one.example/', 100, 'other')).toBeGreaterThan(10);
+  expect(await taken(some, 'http://two.example/', 100, 'greedy')).toBe(0);
+});
+
+describe('a destination that never answers', () => {
+  async function opened(): Promise<DestinationPlaces> {
+    const some = places();
+    for (let i = 0; i < 3; i++) {
+      const leave = await leaveOf(enter(some, URL_A));
+      await pass(1_000);
+      leave('failed');
+    }
+    expect(some.list(9)).toMatchObject([{ circuit: 'open', failures: 3, openedInMs: 0, probeInMs: 10_000 }]);
+    return some;
+  }
+
+  it('has its circuit opened; then one message each time is a probe', async () => {
+    const some = await opened();
+    expect(await enter(some, URL_A)).toEqual({ kind: 'away', awayMs: 10_000 });
+    await pass(10_000);
+    const probe = await leaveOf(enter(some, URL_A));
+    expect(await enter(some, URL_A)).toMatchObject({ kind: 'away' });
+    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
+    // the next one begins although the first still hangs
+    await pass(10_000);
+    await leaveOf(enter(some, URL_A));
+    probe('failed');
+    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
+  });
+
+  it('has it closed by any answer', async () => {
+    const some = await opened();
+    await pass(10_000);
+    (await leaveOf(enter(some, URL_A)))('answered');
+    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 0 });
+    await leaveOf(enter(some, URL_A));
+    await leaveOf(enter(some, URL_A));
+  });
+
+  it('fails a message unmade that was kept back for as long as its attempt might have waited', async () => {
+    const some = await opened();
+    const late = { ...visitor(URL_A), overdueMs: 90_000 };
+    expect(await some.enter(late)).toMatchObject({ kind: 'away' });
+    for (let i = 0; i < 6; i++) {
+      await pass(10_000);
+      await leaveOf(enter(some, URL_A));
+    }
+    expect(await some.enter({ ...late, overdueMs: 59_000 })).toMatchObject({ kind: 'away' });
+    expect(await some.enter(late)).toEqual({
+      kind: 'in vain',
+      reason:
+        'not attempted: the last 3 attempts at http://a.example had no answer, and its circuit has been open for 60 s',
+    });
+  });
+});
+
+it('opens no circuit for what fails at once or is interrupted, nor at all when that is wanted', async () => {
+  const some = places();
+  for (let i = 0; i < 30; i++) (await leaveOf(enter(some, URL_A)))(i % 2 ? 'failed' : 'interrupted');
+  expect(some.tally().open).toBe(0);
+  const never = places({ circuitFailures: 0 });
+  for (let i = 0; i < 30; i++) {
+    const leave = await leaveOf(enter(never, URL_A));
+    await pass(1_000);
+    leave('failed');
+  }
+  expect(never.tally()).toMatchObject({ open: 0, opened: 0 });
+});
+
+it('remembers a bounded number of destinations', async () => {
+  const some = places();
+  const leave = await leaveOf(enter(some, URL_A));
+  for (let i = 0; i < 20_000; i++) await answer(some, `http://h${i}.example/`);
+  leave('answered');
+  expect((some as unknown as { destinations: Map<string, unknown> }).destinations.size).toBeLessThanOrEqual(
+    10_000,
+  );
 });
