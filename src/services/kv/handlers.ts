@@ -7,6 +7,7 @@ import type { Row } from './commands.js';
 import type { DailyQuota } from './daily-quota.js';
 import type { KvDeps } from './deps.js';
 import { commandOfJson, commandsOfJson } from './json-arguments.js';
+import { isPassing, isPassingForScript } from './passing.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline, tooManyElements } from './request-limits.js';
@@ -69,7 +70,12 @@ function runCommand(
   if (!quota.grantAll(1)) throw quota.exceeded();
   const finish = (replies: RespValue[], freshness?: Freshness) => {
     tally([row], replies);
-    return reply(singleAnswer(replies[0], format), nextSyncToken, freshness);
+    const answer = singleAnswer(
+      replies[0],
+      format,
+      row.rule.lane === 'scripts' ? isPassingForScript : isPassing,
+    );
+    return reply(answer, nextSyncToken, freshness);
   };
   if (!isSpecial(row, client.options.emulations)) return send([row], request, context, deps, finish);
   return answerRows([row], client, context).then(finish);
