@@ -15,6 +15,8 @@ import { limitUnread } from './unread-reply.js';
 /** The rest of the body stands in the way of a next request. */
 const CLOSING = { headers: { Connection: 'close' } };
 
+const lateBody = () => new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING);
+
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
 /** One listener for all responses costs no closure a request. */
@@ -87,11 +89,11 @@ export class Exchange implements RouteContext {
     return this.request.socket === socket;
   }
 
-  /** Its connection can bring no further bytes: a body that is not complete never will be. */
-  inputEnded(): void {
+  /** Its connection can bring no further bytes: a body that is not complete never will be. @param late it took too long */
+  inputEnded(late: boolean): void {
     if (this.stream !== undefined) this.cut();
     if (this.request.complete) return;
-    this.fail(new HttpError('invalid_request', 'The body is malformed.', CLOSING));
+    this.fail(late ? lateBody() : new HttpError('invalid_request', 'The body is malformed.', CLOSING));
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
@@ -121,7 +123,7 @@ export class Exchange implements RouteContext {
     else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
     if (this.isOver) return;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
-      this.fail(new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING));
+      this.fail(lateBody());
     } else if (now > this.deadline) {
       this.fail(new HttpError('timeout'));
     }

@@ -84,12 +84,12 @@ export class HttpCore {
     this.metrics.requests.observe(operationId, status, seconds);
   }
 
-  /** Nothing more can be read from this connection: resolves when its requests are answered. */
-  async inputEnded(socket: Socket): Promise<void> {
+  /** Nothing more is read from this connection, because of an error or because it is late: resolves when its requests are answered. */
+  async inputEnded(socket: Socket, late: boolean): Promise<void> {
     for (;;) {
       const waiting = [...this.open].filter((exchange) => exchange.isOn(socket));
       if (waiting.length === 0) return;
-      for (const exchange of waiting) exchange.inputEnded();
+      for (const exchange of waiting) exchange.inputEnded(late);
       await new Promise((resolve) => setTimeout(resolve, SWEEP_MS / 4));
     }
   }

@@ -16,7 +16,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
 
-/** Opens the exchange of a request and lets it in: room, credentials, deadline. `undefined` when it was answered with why not. */
+/** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
 export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
 
 export function admission(core: HttpCore, instance: ServiceInstance): Admit {
@@ -34,7 +34,6 @@ export function admission(core: HttpCore, instance: ServiceInstance): Admit {
       const principal = authenticate(request);
       if (principal !== undefined) {
         exchange.principal = principal;
-        exchange.limitTo(instance.timeoutMs);
         return exchange;
       }
       exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
@@ -124,6 +123,7 @@ export function dispatcher(
   };
 }
 
+/** A body that keeps coming has the time that `http.requestTimeoutMs` gives it: the deadline of the answer begins behind it. */
 async function bodyOf(request: Request, exchange: Exchange, limit: number): Promise<Buffer> {
   exchange.bodyProgress();
   const body = await readBody(request, limit, () => exchange.bodyProgress());
@@ -142,6 +142,7 @@ async function serveRaw(
 ): Promise<void> {
   const { exchange } = request as MountedRequest;
   const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
+  exchange.limitTo(instance.timeoutMs);
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
   const reply = await route.handle(raw, exchange, undefined);
   if ('open' in reply) exchange.openStream(reply);
@@ -158,7 +159,7 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     return;
   }
   const input = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
-  if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
+  exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
   await sendValue(exchange, await route.handle(input, exchange, undefined));
 }
 

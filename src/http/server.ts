@@ -34,8 +34,9 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
   );
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node reports this once and leaves the connection as it is
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && core.isUnbounded(socket)) return;
-    void core.inputEnded(socket).then(() => answerClientError(error, socket));
+    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (late && core.isUnbounded(socket)) return;
+    void core.inputEnded(socket, late).then(() => answerClientError(error, socket));
   });
   // `Expect: 100-continue` is granted only when a handler reads the body, so a wrong token costs no upload
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
