@@ -18,6 +18,10 @@ export const ERRORS = {
   internal: [500, 'Something went wrong inside the gateway.'],
   backend_error: [502, 'The backend answered with an unexpected error.'],
   outcome_unknown: [502, 'The connection to the backend broke before its reply: the outcome is unknown.'],
+  reply_dropped: [
+    502,
+    'The request was carried out; its reply was dropped, because too many bytes of replies wait for their clients.',
+  ],
   backend_unavailable: [503, 'The backend of this service is not available.'],
   overloaded: [503, 'The gateway has too many requests in flight.'],
   stopping: [503, 'The gateway is stopping.'],

@@ -9,11 +9,15 @@ import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
 import type { RawStream } from './raw-stream.js';
+import { SMALL_REPLY } from './reply-budget.js';
 import type { Principal, RouteContext } from './route.js';
 import { limitUnread } from './unread-reply.js';
 
 /** The rest of the body stands in the way of a next request. */
 const CLOSING = { headers: { Connection: 'close' } };
+
+const NO_ROOM =
+  'Too many bytes of replies wait for their clients; this one was not sent and can be asked for again.';
 
 const lateBody = () => new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING);
 
@@ -42,6 +46,8 @@ export class Exchange implements RouteContext {
   private readingSince = 0;
   private readonly ended = new LateAbort<HttpError>();
   private answered = false;
+  /** Bytes of its reply that count as waiting for the client. */
+  private held = 0;
   private watched = false;
   private over: boolean | undefined;
   private overListeners: OverListeners | undefined;
@@ -138,20 +144,38 @@ export class Exchange implements RouteContext {
 
   /**
    * Sends a complete reply in one write; a second call does nothing.
+   * A large one for which there is no room becomes an error.
    * @param headers name, value, name, value ... beside the constant ones, Content-Type and Content-Length
+   * @param hasChangedData whether it cannot be had again
    */
   send(
     status: number,
     contentType: string,
     body: string | Buffer,
     headers?: Readonly<Record<string, string>>,
+    hasChangedData = false,
   ): void {
     if (this.isOver) return;
     const { response, request } = this;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (length > SMALL_REPLY && !this.hold(length, hasChangedData)) {
+      this.fail(
+        new HttpError(hasChangedData ? 'reply_dropped' : 'overloaded', hasChangedData ? undefined : NO_ROOM),
+      );
+      return;
+    }
     this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
     response.end(body);
     if (!request.complete) discardBody(request);
+  }
+
+  private hold(bytes: number, hasChangedData: boolean): boolean {
+    const { socket, method } = this.request;
+    // its body is not sent
+    if (method === 'HEAD') return true;
+    if (!this.core.replies.take(socket, this.principal, bytes, hasChangedData)) return false;
+    this.held = bytes;
+    return true;
   }
 
   /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
@@ -210,6 +234,7 @@ export class Exchange implements RouteContext {
   /** The response is finished, or its connection is gone. */
   closed(): void {
     if (this.over !== undefined) return;
+    if (this.held > 0) this.core.replies.give(this.request.socket, this.principal, this.held);
     if (!this.answered || this.stream?.close() === false) this.ended.abort(new HttpError('client_gone'));
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;

@@ -6,6 +6,7 @@ import { Cors } from './cors.js';
 import type { Exchange } from './exchange.js';
 import { headLines } from './head-block.js';
 import type { Metrics } from './metrics.js';
+import { ReplyBudget } from './reply-budget.js';
 import { requestIds } from './request-id.js';
 import { securityHeaders } from './security-headers.js';
 import type { HttpSettings } from './settings.js';
@@ -25,6 +26,8 @@ export class HttpCore {
   private readonly sweeper: NodeJS.Timeout;
   /** How many of the open exchanges are streams. */
   streams = 0;
+  /** What waits for clients. */
+  readonly replies: ReplyBudget;
 
   constructor(
     readonly settings: HttpSettings,
@@ -33,6 +36,7 @@ export class HttpCore {
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
+    this.replies = new ReplyBudget(settings.replyBufferBytes);
     const { origins } = settings.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins);
     this.headBlock = headLines(securityHeaders(origins.length > 0));
@@ -42,6 +46,7 @@ export class HttpCore {
     setMaxListeners(0, this.stop.signal);
     metrics.countInFlight(() => this.inFlight);
     metrics.countStreams(() => this.streams);
+    metrics.countReplyBytes(() => this.replies.waiting);
   }
 
   /** Readiness is off and replies ask the client to close its connection. */

@@ -145,8 +145,12 @@ async function serveRaw(
   exchange.limitTo(instance.timeoutMs);
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
   const reply = await route.handle(raw, exchange, undefined);
-  if ('open' in reply) exchange.openStream(reply);
-  else exchange.send(reply.status, reply.contentType ?? JSON_TYPE, reply.body, reply.headers);
+  if ('open' in reply) {
+    exchange.openStream(reply);
+    return;
+  }
+  const { status, contentType = JSON_TYPE, headers, hasChangedData } = reply;
+  exchange.send(status, contentType, reply.body, headers, hasChangedData);
 }
 
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
@@ -155,12 +159,12 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     const params = checked(route.request?.params, 'path', () => request.params) as never;
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
-    await sendValue(exchange, value);
+    await sendValue(exchange, route, value);
     return;
   }
   const input = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
   exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
-  await sendValue(exchange, await route.handle(input, exchange, undefined));
+  await sendValue(exchange, route, await route.handle(input, exchange, undefined));
 }
 
 /** Apart from what waits for the handler: a large body must not stay in memory as long as that. */
@@ -174,10 +178,11 @@ function inputOf(route: JsonRoute, request: Request, body: Buffer): never {
   } as never;
 }
 
-async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
+async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: unknown): Promise<void> {
   if (value instanceof Pieces) await sendPieces(exchange, value);
-  else if (value instanceof Reply) exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers);
-  else exchange.send(200, JSON_TYPE, jsonOf(value));
+  else if (value instanceof Reply)
+    exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers, changesData);
+  else exchange.send(200, JSON_TYPE, jsonOf(value), undefined, changesData);
 }
 
 function jsonOf(value: unknown): string | Buffer {
