@@ -60,6 +60,20 @@ export class HttpError extends Error {
   }
 }
 
+/** The rest of the body stands in the way of a next request. */
+const CLOSING = { headers: { Connection: 'close' } };
+
+export const brokenBody = () => new HttpError('invalid_request', 'The body is malformed.', CLOSING);
+
+export const lateBody = () => new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING);
+
+const NO_ROOM =
+  'Too many bytes of replies wait for their clients; this one was not sent and can be asked for again.';
+
+export function noRoomForReply(hasChangedData: boolean): HttpError {
+  return hasChangedData ? new HttpError('reply_dropped') : new HttpError('overloaded', NO_ROOM);
+}
+
 /** Whatever was thrown, as an HttpError: its own, or `internal` with the original as cause and none of its text. */
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;

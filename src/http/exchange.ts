@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import { discardBody } from './body.js';
-import { HttpError } from './errors.js';
+import { brokenBody, HttpError, lateBody, noRoomForReply } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import { LateAbort } from './late-abort.js';
@@ -12,14 +12,6 @@ import type { RawStream } from './raw-stream.js';
 import { SMALL_REPLY } from './reply-budget.js';
 import type { Principal, RouteContext } from './route.js';
 import { limitUnread } from './unread-reply.js';
-
-/** The rest of the body stands in the way of a next request. */
-const CLOSING = { headers: { Connection: 'close' } };
-
-const NO_ROOM =
-  'Too many bytes of replies wait for their clients; this one was not sent and can be asked for again.';
-
-const lateBody = () => new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING);
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
@@ -46,8 +38,8 @@ export class Exchange implements RouteContext {
   private readingSince = 0;
   private readonly ended = new LateAbort<HttpError>();
   private answered = false;
-  /** Bytes of its reply that count as waiting for the client. */
-  private held = 0;
+  /** Its reply counts as waiting for the client. */
+  private giveRoom: (() => void) | undefined;
   private watched = false;
   private over: boolean | undefined;
   private overListeners: OverListeners | undefined;
@@ -99,7 +91,7 @@ export class Exchange implements RouteContext {
   inputEnded(late: boolean): void {
     if (this.stream !== undefined) this.cut();
     if (this.request.complete) return;
-    this.fail(late ? lateBody() : new HttpError('invalid_request', 'The body is malformed.', CLOSING));
+    this.fail(late ? lateBody() : brokenBody());
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
@@ -158,24 +150,16 @@ export class Exchange implements RouteContext {
     if (this.isOver) return;
     const { response, request } = this;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    if (length > SMALL_REPLY && !this.hold(length, hasChangedData)) {
-      this.fail(
-        new HttpError(hasChangedData ? 'reply_dropped' : 'overloaded', hasChangedData ? undefined : NO_ROOM),
-      );
-      return;
+    if (length > SMALL_REPLY && request.method !== 'HEAD') {
+      this.giveRoom = this.core.replies.take(request.socket, this.principal, length, hasChangedData);
+      if (this.giveRoom === undefined) {
+        this.fail(noRoomForReply(hasChangedData));
+        return;
+      }
     }
     this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
     response.end(body);
     if (!request.complete) discardBody(request);
-  }
-
-  private hold(bytes: number, hasChangedData: boolean): boolean {
-    const { socket, method } = this.request;
-    // its body is not sent
-    if (method === 'HEAD') return true;
-    if (!this.core.replies.take(socket, this.principal, bytes, hasChangedData)) return false;
-    this.held = bytes;
-    return true;
   }
 
   /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
@@ -234,7 +218,7 @@ export class Exchange implements RouteContext {
   /** The response is finished, or its connection is gone. */
   closed(): void {
     if (this.over !== undefined) return;
-    if (this.held > 0) this.core.replies.give(this.request.socket, this.principal, this.held);
+    this.giveRoom?.();
     if (!this.answered || this.stream?.close() === false) this.ended.abort(new HttpError('client_gone'));
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;

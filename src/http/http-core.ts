@@ -39,7 +39,8 @@ export class HttpCore {
     this.replies = new ReplyBudget(settings.replyBufferBytes);
     const { origins } = settings.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins);
-    this.headBlock = headLines(securityHeaders(origins.length > 0));
+    // replies depend on a token, which a shared cache does not know where it stands in the query
+    this.headBlock = headLines([...securityHeaders(origins.length > 0), 'Cache-Control', 'no-store']);
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
     // every waiting request listens to it
@@ -69,8 +70,12 @@ export class HttpCore {
   }
 
   /** The header lines that every reply begins with; all plain: an id is checked or ours, a content type comes from a route. */
-  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string {
-    const cors = this.cors === undefined ? '' : this.cors.lines(request.headers.origin);
+  headLines(
+    request: IncomingMessage | undefined,
+    requestId: string,
+    contentType: string | undefined,
+  ): string {
+    const cors = this.cors === undefined ? '' : this.cors.lines(request?.headers.origin);
     const type = contentType === undefined ? '' : `Content-Type: ${contentType}\r\n`;
     return `${this.headBlock}${cors}X-Request-Id: ${requestId}\r\n${type}`;
   }

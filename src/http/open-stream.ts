@@ -9,7 +9,7 @@ const LAST_BYTES_MS = 1_000;
 /** Bytes that a stream may have waiting when those of all replies together are too many. */
 const LEAST_BUFFER = 64 * 1024;
 
-/** Names and values of a stream's head. nginx holds replies back to send larger pieces unless it is told not to. */
+/** Names and values of a stream's head, beside those of every reply. nginx holds replies back to send larger pieces unless it is told not to. */
 export const STREAM_HEADERS = ['Cache-Control', 'no-cache', 'X-Accel-Buffering', 'no'] as const;
 
 /** The body of a reply that goes on: bounds what waits for its reader, keeps it alive, and ends it. */

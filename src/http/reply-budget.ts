@@ -11,7 +11,7 @@ export const SMALL_REPLY = 4 * 1024;
 type Holder = Socket | Principal | string;
 
 /**
- * Bytes of replies that wait for their clients, in this process. A client that asks and does not read holds them for as
+ * Bytes of replies that wait for their clients. A client that asks and does not read holds them for as
  * long as `http.replyIdleTimeoutMs`, so they have one bound; half of it is the most for one token and a quarter for one
  * connection, so that nobody takes it from the others. Whatever bound it meets, a reply counts as half of that at most:
  * one that is larger than all bounds is still sent when little else waits.
@@ -34,22 +34,18 @@ export class ReplyBudget {
   }
 
   /**
-   * Lets a reply wait, until `give` with the same arguments.
+   * Lets a reply wait, until what is returned is called.
    * @param isLast nobody can have it again: it may take as much once more
-   * @returns false when there is no room
+   * @returns `undefined` when there is no room
    */
-  take(socket: Socket, principal: Principal, bytes: number, isLast: boolean): boolean {
+  take(socket: Socket, principal: Principal, bytes: number, isLast: boolean): (() => void) | undefined {
     const limit = isLast ? this.limit * 2 : this.limit;
-    const owner = ownerOf(principal);
-    if (!fits(this.bytes, bytes, limit)) return false;
-    if (!fits(this.shareOf(owner), bytes, limit / 2)) return false;
-    if (!fits(this.shareOf(socket), bytes, limit / 4)) return false;
+    const owner = principal.key ?? principal;
+    if (!fits(this.bytes, bytes, limit)) return undefined;
+    if (!fits(this.shareOf(owner), bytes, limit / 2)) return undefined;
+    if (!fits(this.shareOf(socket), bytes, limit / 4)) return undefined;
     this.add(socket, owner, bytes);
-    return true;
-  }
-
-  give(socket: Socket, principal: Principal, bytes: number): void {
-    this.add(socket, ownerOf(principal), -bytes);
+    return () => this.add(socket, owner, -bytes);
   }
 
   /** Counts what came to wait in a stream, or below 0 what no longer does. */
@@ -73,8 +69,4 @@ export class ReplyBudget {
 
 function fits(held: number, bytes: number, limit: number): boolean {
   return held + Math.min(bytes, limit / 2) <= limit;
-}
-
-function ownerOf(principal: Principal): Holder {
-  return principal.key ?? principal;
 }

@@ -4,8 +4,8 @@ import type { Logger } from '../../lib/logger.js';
 import { withoutRedirection } from './cluster/redirection.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
-import { delayOf, greetingOf, refusalOf, TRANSACTION_PROBE, transactionRefusalOf } from './greeting.js';
-import { isLasting } from './passing.js';
+import { delayOf, greetingOf, refusalOf } from './greeting.js';
+import { OpenQuestions, PASSING_PAUSE_MS, type Questions } from './open-questions.js';
 import { RespError, RespStatus, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire, type WireObserver } from './wire.js';
@@ -34,31 +34,17 @@ export interface SessionOptions {
   readonly takePush?: (value: RespValue) => boolean;
 }
 
-/** After what Redis says in passing (LOADING, BUSY) it is left alone so long before it is asked again, in ms. */
-const PASSING_PAUSE_MS = 100;
-/** And so long after another refusal, such as of a right that the user lacks and may get. */
-const REFUSED_PAUSE_MS = 5_000;
-/** A connection that the probe of transactions made useless is followed by ones that are not probed, for so long. */
-const UNPROBED_MS = 60_000;
-
-/** What is still to be known of a connection: the rest of its greeting, and whether it takes transactions. */
-interface Questions {
-  readonly probe: readonly Command[];
-  readonly greeting: readonly Command[];
-}
-
 /** One logged-in connection with RESP2 on it, opened again whenever it breaks. Requests that share it keep their order. */
 export class Session {
   private readonly connection: Connection;
   private wire: Wire | undefined;
   private readonly waiting = new Set<() => void>();
   private closed = false;
-  private refusal: RespError | undefined;
-  private probesFrom: number;
+  private readonly questions: OpenQuestions;
 
   constructor(private readonly options: SessionOptions) {
     const { endpoint, connectTimeoutMs, log, givesUp = false } = options;
-    this.probesFrom = options.probesTransactions === true ? 0 : Number.POSITIVE_INFINITY;
+    this.questions = new OpenQuestions(options.greeting ?? [], options.probesTransactions === true);
     this.connection = new Connection({
       endpoint,
       connectTimeoutMs,
@@ -92,7 +78,7 @@ export class Session {
 
   /** Why MULTI is refused on this connection: without it the rows of a transaction would run one by one. */
   get transactionRefusal(): RespError | undefined {
-    return this.refusal;
+    return this.questions.transactionRefusal;
   }
 
   /** Requests whose replies are due. */
@@ -155,10 +141,10 @@ export class Session {
   }
 
   private async greet(wire: Wire): Promise<void> {
-    const { endpoint, greeting = [] } = this.options;
+    const { endpoint } = this.options;
     const own = greetingOf(endpoint);
-    const questions = { probe: performance.now() < this.probesFrom ? [] : TRANSACTION_PROBE, greeting };
-    const commands = [...own, ...questions.probe, ...greeting];
+    const questions = this.questions.all;
+    const commands = [...own, ...questions.commands];
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
       const ownReplies = replies.splice(0, own.length);
@@ -166,9 +152,9 @@ export class Session {
       if (delay === undefined) {
         const refusal = refusalOf(ownReplies, endpoint);
         if (refusal !== undefined) throw new Error(refusal);
-        const pauseMs = this.learn(questions, replies);
+        const pauseMs = this.questions.learn(questions, replies);
         this.opened(wire, replies);
-        if (pauseMs !== undefined) this.askLater(wire, questions, pauseMs);
+        this.askLater(wire, questions, pauseMs);
         return;
       }
       this.connection.failed(new Error(delay));
@@ -176,40 +162,23 @@ export class Session {
     }
   }
 
-  /**
-   * Reads the replies to questions and takes those of the probe from the front.
-   * @returns after how many ms to ask again; `undefined` when all was answered
-   * @throws Error when the connection is stuck in the transaction of the probe: the next ones are not probed
-   */
-  private learn({ probe }: Questions, replies: RespValue[]): number | undefined {
-    const { refusal, isStuck } = transactionRefusalOf(replies.splice(0, probe.length));
-    if (probe.length > 0) this.refusal = refusal;
-    if (isStuck) {
-      this.probesFrom = performance.now() + UNPROBED_MS;
-      throw new Error(`transactions cannot be ended: ${refusal?.text}`);
-    }
-    const refused = [refusal, ...replies].filter((reply) => reply instanceof RespError);
-    if (refused.length === 0) return undefined;
-    return refused.every(isLasting) ? REFUSED_PAUSE_MS : PASSING_PAUSE_MS;
-  }
-
-  /** What Redis said was true when it said it: it is asked again, on the connection that others use meanwhile. */
-  private askLater(wire: Wire, questions: Questions, pauseMs: number): void {
+  /** Asks again, on the connection that others use meanwhile. */
+  private askLater(wire: Wire, questions: Questions, pauseMs: number | undefined): void {
+    if (pauseMs === undefined) return;
     const timer = setTimeout(() => {
-      if (this.wire !== wire) return;
-      this.ask(wire, questions).catch((error: Error) => wire.cut(error));
+      if (this.wire === wire) this.ask(wire, questions).catch((error: Error) => wire.cut(error));
     }, pauseMs);
     timer.unref();
   }
 
   private async ask(wire: Wire, questions: Questions): Promise<void> {
-    const commands = [...questions.probe, ...questions.greeting];
+    const { commands } = questions;
     const pauseMs = await wire.submit(encodeCommands(commands), commands.length, (replies) => {
-      const pause = this.learn(questions, replies);
+      const pause = this.questions.learn(questions, replies);
       if (this.wire === wire) this.options.onOpen?.(replies);
       return pause;
     });
-    if (pauseMs !== undefined) this.askLater(wire, questions, pauseMs);
+    this.askLater(wire, questions, pauseMs);
   }
 
   /** The server has lost its role: nobody new comes, who is there gets a reply, and then another server is asked for. */
