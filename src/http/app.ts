@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { answerPreflight } from './cors.js';
+import { type ErrorWording, errorWording } from './error-wording.js';
 import { HttpError, routingError } from './errors.js';
 import { Exchange } from './exchange.js';
 import { frontLayer } from './front.js';
@@ -9,13 +10,15 @@ import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { mountInstance } from './mount.js';
 import type { Operations } from './operations.js';
-import { sendPlainError } from './plain-error.js';
+import { errorSender } from './plain-error.js';
 
 /** An Express app and the message classes that its server must use. */
 export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   /** Answers a request that is not looked at any further. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: HttpError) => void;
+  /** The body that answers an error before there is a request. @param target of the request, as far as it is known */
+  readonly errorBody: (target: string | undefined, error: HttpError) => string;
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
 }
@@ -61,9 +64,12 @@ export function buildApp(
   operations?.mount(app);
   for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
     app.use(mountInstance(core, instance));
-  mountFallbacks(app, core);
-  const refuse: App['refuse'] = (request, response, error) =>
-    new Exchange(core, request, response, sendPlainError).fail(error);
+  const wording = errorWording(longestFirst);
+  mountFallbacks(app, core, wording);
+  const refuse: App['refuse'] = (request, response, error) => {
+    const format = wording.ofRequest(request, request.url ?? '');
+    new Exchange(core, request, response, errorSender(format)).fail(error);
+  };
   const handle: App['handle'] = (request, response) => {
     const { url } = request;
     if (request.headers.host === undefined && request.httpVersionMinor > 0) {
@@ -82,6 +88,7 @@ export function buildApp(
   return {
     handle,
     refuse,
+    errorBody: (target, error) => JSON.stringify(wording.ofTarget(target)(error)),
     IncomingMessage: AppRequest,
     ServerResponse: AppResponse as typeof ServerResponse,
   };
@@ -104,12 +111,14 @@ function adopt(app: Express, messageClass: { prototype: object }, kind: 'request
   Object.defineProperty(app, kind, { value: messageClass.prototype, configurable: true, writable: true });
 }
 
-function mountFallbacks(app: Express, core: HttpCore): void {
-  app.use((request, response) => {
-    new Exchange(core, request, response, sendPlainError).fail(new HttpError('not_found'));
-  });
+function mountFallbacks(app: Express, core: HttpCore, wording: ErrorWording): void {
+  const fail = (request: express.Request, response: express.Response, error: HttpError) => {
+    const format = wording.ofRequest(request, request.originalUrl);
+    new Exchange(core, request, response, errorSender(format)).fail(error);
+  };
+  app.use((request, response) => fail(request, response, new HttpError('not_found')));
   app.use((error: unknown, request: express.Request, response: express.Response, _next: unknown) => {
     if (response.headersSent) return;
-    new Exchange(core, request, response, sendPlainError).fail(routingError(error));
+    fail(request, response, routingError(error));
   });
 }

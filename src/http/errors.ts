@@ -18,6 +18,10 @@ export const ERRORS = {
   internal: [500, 'Something went wrong inside the gateway.'],
   backend_error: [502, 'The backend answered with an unexpected error.'],
   outcome_unknown: [502, 'The connection to the backend broke before its reply: the outcome is unknown.'],
+  reply_dropped: [
+    502,
+    'The request was carried out; its reply was dropped, because too many bytes of replies wait for their clients.',
+  ],
   backend_unavailable: [503, 'The backend of this service is not available.'],
   overloaded: [503, 'The gateway has too many requests in flight.'],
   stopping: [503, 'The gateway is stopping.'],
@@ -54,6 +58,20 @@ export class HttpError extends Error {
         ? (options.headers ?? {})
         : { ...options.headers, 'Retry-After': String(Math.max(1, Math.ceil(retryAfter))) };
   }
+}
+
+/** The rest of the body stands in the way of a next request. */
+const CLOSING = { headers: { Connection: 'close' } };
+
+export const brokenBody = () => new HttpError('invalid_request', 'The body is malformed.', CLOSING);
+
+export const lateBody = () => new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING);
+
+const NO_ROOM =
+  'Too many bytes of replies wait for their clients; this one was not sent and can be asked for again.';
+
+export function noRoomForReply(hasChangedData: boolean): HttpError {
+  return hasChangedData ? new HttpError('reply_dropped') : new HttpError('overloaded', NO_ROOM);
 }
 
 /** Whatever was thrown, as an HttpError: its own, or `internal` with the original as cause and none of its text. */

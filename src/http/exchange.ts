@@ -2,18 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import { discardBody } from './body.js';
-import { HttpError } from './errors.js';
+import { brokenBody, HttpError, lateBody, noRoomForReply } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
 import type { HttpCore } from './http-core.js';
 import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
 import type { RawStream } from './raw-stream.js';
+import { SMALL_REPLY } from './reply-budget.js';
 import type { Principal, RouteContext } from './route.js';
 import { limitUnread } from './unread-reply.js';
-
-/** The rest of the body stands in the way of a next request. */
-const CLOSING = { headers: { Connection: 'close' } };
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
@@ -40,6 +38,8 @@ export class Exchange implements RouteContext {
   private readingSince = 0;
   private readonly ended = new LateAbort<HttpError>();
   private answered = false;
+  /** Its reply counts as waiting for the client. */
+  private giveRoom: (() => void) | undefined;
   private watched = false;
   private over: boolean | undefined;
   private overListeners: OverListeners | undefined;
@@ -87,11 +87,11 @@ export class Exchange implements RouteContext {
     return this.request.socket === socket;
   }
 
-  /** Its connection can bring no further bytes: a body that is not complete never will be. */
-  inputEnded(): void {
+  /** Its connection can bring no further bytes: a body that is not complete never will be. @param late it took too long */
+  inputEnded(late: boolean): void {
     if (this.stream !== undefined) this.cut();
     if (this.request.complete) return;
-    this.fail(new HttpError('invalid_request', 'The body is malformed.', CLOSING));
+    this.fail(late ? lateBody() : brokenBody());
   }
 
   /** True once a reply went out or the client is gone: nothing more can be sent. */
@@ -121,7 +121,7 @@ export class Exchange implements RouteContext {
     else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
     if (this.isOver) return;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
-      this.fail(new HttpError('request_timeout', 'The body did not arrive in time.', CLOSING));
+      this.fail(lateBody());
     } else if (now > this.deadline) {
       this.fail(new HttpError('timeout'));
     }
@@ -136,17 +136,27 @@ export class Exchange implements RouteContext {
 
   /**
    * Sends a complete reply in one write; a second call does nothing.
+   * A large one for which there is no room becomes an error.
    * @param headers name, value, name, value ... beside the constant ones, Content-Type and Content-Length
+   * @param hasChangedData whether it cannot be had again
    */
   send(
     status: number,
     contentType: string,
     body: string | Buffer,
     headers?: Readonly<Record<string, string>>,
+    hasChangedData = false,
   ): void {
     if (this.isOver) return;
     const { response, request } = this;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (length > SMALL_REPLY && request.method !== 'HEAD') {
+      this.giveRoom = this.core.replies.take(request.socket, this.principal, length, hasChangedData);
+      if (this.giveRoom === undefined) {
+        this.fail(noRoomForReply(hasChangedData));
+        return;
+      }
+    }
     this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
     response.end(body);
     if (!request.complete) discardBody(request);
@@ -208,6 +218,7 @@ export class Exchange implements RouteContext {
   /** The response is finished, or its connection is gone. */
   closed(): void {
     if (this.over !== undefined) return;
+    this.giveRoom?.();
     if (!this.answered || this.stream?.close() === false) this.ended.abort(new HttpError('client_gone'));
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;

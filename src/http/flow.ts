@@ -14,7 +14,7 @@ export class Pieces {
 /** How a route takes a body of any length instead of a JSON one, where a request's headers ask for it. */
 export interface BodyFlow<Deps> {
   takes(headers: IncomingHttpHeaders): boolean;
-  /** `body` is read as fast as it is consumed; each piece that arrives begins the request's deadline anew. */
+  /** `body` is read as fast as it is consumed; each piece that arrives, and the end, begins the request's deadline anew. */
   readonly handle: (
     input: { readonly params: never; readonly body: AsyncIterable<Buffer> },
     context: RouteContext,
@@ -32,11 +32,13 @@ export async function* bodyPieces(
   const reader = new PieceReader(request);
   try {
     for (;;) {
+      // the backend owes nothing while the client does
+      exchange.limitTo(Number.POSITIVE_INFINITY);
       exchange.bodyProgress();
       const piece = await reader.next();
       exchange.bodyDone();
-      if (piece === undefined) return;
       exchange.limitTo(timeoutMs);
+      if (piece === undefined) return;
       yield piece;
     }
   } finally {

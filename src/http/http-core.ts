@@ -6,6 +6,7 @@ import { Cors } from './cors.js';
 import type { Exchange } from './exchange.js';
 import { headLines } from './head-block.js';
 import type { Metrics } from './metrics.js';
+import { ReplyBudget } from './reply-budget.js';
 import { requestIds } from './request-id.js';
 import { securityHeaders } from './security-headers.js';
 import type { HttpSettings } from './settings.js';
@@ -25,6 +26,8 @@ export class HttpCore {
   private readonly sweeper: NodeJS.Timeout;
   /** How many of the open exchanges are streams. */
   streams = 0;
+  /** What waits for clients. */
+  readonly replies: ReplyBudget;
 
   constructor(
     readonly settings: HttpSettings,
@@ -33,15 +36,18 @@ export class HttpCore {
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
+    this.replies = new ReplyBudget(settings.replyBufferBytes);
     const { origins } = settings.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins);
-    this.headBlock = headLines(securityHeaders(origins.length > 0));
+    // replies depend on a token, which a shared cache does not know where it stands in the query
+    this.headBlock = headLines([...securityHeaders(origins.length > 0), 'Cache-Control', 'no-store']);
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
     // every waiting request listens to it
     setMaxListeners(0, this.stop.signal);
     metrics.countInFlight(() => this.inFlight);
     metrics.countStreams(() => this.streams);
+    metrics.countReplyBytes(() => this.replies.waiting);
   }
 
   /** Readiness is off and replies ask the client to close its connection. */
@@ -64,8 +70,12 @@ export class HttpCore {
   }
 
   /** The header lines that every reply begins with; all plain: an id is checked or ours, a content type comes from a route. */
-  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string {
-    const cors = this.cors === undefined ? '' : this.cors.lines(request.headers.origin);
+  headLines(
+    request: IncomingMessage | undefined,
+    requestId: string,
+    contentType: string | undefined,
+  ): string {
+    const cors = this.cors === undefined ? '' : this.cors.lines(request?.headers.origin);
     const type = contentType === undefined ? '' : `Content-Type: ${contentType}\r\n`;
     return `${this.headBlock}${cors}X-Request-Id: ${requestId}\r\n${type}`;
   }
@@ -84,12 +94,12 @@ export class HttpCore {
     this.metrics.requests.observe(operationId, status, seconds);
   }
 
-  /** Nothing more can be read from this connection: resolves when its requests are answered. */
-  async inputEnded(socket: Socket): Promise<void> {
+  /** Nothing more is read from this connection, because of an error or because it is late: resolves when its requests are answered. */
+  async inputEnded(socket: Socket, late: boolean): Promise<void> {
     for (;;) {
       const waiting = [...this.open].filter((exchange) => exchange.isOn(socket));
       if (waiting.length === 0) return;
-      for (const exchange of waiting) exchange.inputEnded();
+      for (const exchange of waiting) exchange.inputEnded(late);
       await new Promise((resolve) => setTimeout(resolve, SWEEP_MS / 4));
     }
   }

@@ -25,7 +25,7 @@ export interface ServiceInstance extends Mount {
   readonly bodyLimit: number;
   /** Of routes that take larger ones, by operation id. */
   readonly bodyLimits?: Readonly<Record<string, number>>;
-  /** Deadline of a request in ms, where its route gives none. */
+  /** Deadline of a request in ms, from when its body is there; where its route gives none. */
   readonly timeoutMs: number;
   readonly backends: readonly Backend[];
 }

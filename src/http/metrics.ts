@@ -72,6 +72,17 @@ export class Metrics implements MetricRegistry {
     });
   }
 
+  countReplyBytes(current: () => number): void {
+    new Gauge({
+      name: 'portico_http_reply_bytes_waiting',
+      help: 'Bytes of replies and streams that wait for their clients; http.replyBufferBytes bounds them.',
+      registers: [this.registry],
+      collect() {
+        this.set(current());
+      },
+    });
+  }
+
   /** @param states asked at each scrape: 1 where the backend answers */
   reportBackends(states: () => Promise<readonly HealthState[]>): void {
     new Gauge({

@@ -15,7 +15,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
 
-/** Opens the exchange of a request and lets it in: room, credentials, deadline. `undefined` when it was answered with why not. */
+/** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
 export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
 
 export function admission(core: HttpCore, instance: ServiceInstance): Admit {
@@ -33,7 +33,6 @@ export function admission(core: HttpCore, instance: ServiceInstance): Admit {
       const principal = authenticate(request);
       if (principal !== undefined) {
         exchange.principal = principal;
-        exchange.limitTo(instance.timeoutMs);
         return exchange;
       }
       exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
@@ -123,6 +122,7 @@ export function dispatcher(
   };
 }
 
+/** A body that keeps coming has the time that `http.requestTimeoutMs` gives it: the deadline of the answer begins behind it. */
 async function bodyOf(request: Request, exchange: Exchange, limit: number): Promise<Buffer> {
   exchange.bodyProgress();
   const body = await readBody(request, limit, () => exchange.bodyProgress());
@@ -141,10 +141,15 @@ async function serveRaw(
 ): Promise<void> {
   const { exchange } = request as MountedRequest;
   const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
+  exchange.limitTo(instance.timeoutMs);
   const raw = { method: request.method, target: request.url, headers: request.headers, body };
   const reply = await route.handle(raw, exchange, undefined);
-  if ('open' in reply) exchange.openStream(reply);
-  else exchange.send(reply.status, reply.contentType ?? JSON_TYPE, reply.body, reply.headers);
+  if ('open' in reply) {
+    exchange.openStream(reply);
+    return;
+  }
+  const { status, contentType = JSON_TYPE, headers, hasChangedData } = reply;
+  exchange.send(status, contentType, reply.body, headers, hasChangedData);
 }
 
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
@@ -153,19 +158,20 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     const params = checked(route.request?.params, 'path', () => request.params) as never;
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
-    await sendValue(exchange, value);
+    await sendValue(exchange, route, value);
     return;
   }
   const read = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
   const input = read instanceof Promise ? await read : read;
-  if (route.timeoutMs !== undefined) exchange.limitTo(route.timeoutMs(input));
-  await sendValue(exchange, await route.handle(input, exchange, undefined));
+  exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
+  await sendValue(exchange, route, await route.handle(input, exchange, undefined));
 }
 
-async function sendValue(exchange: Exchange, value: unknown): Promise<void> {
+async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: unknown): Promise<void> {
   if (value instanceof Pieces) await sendPieces(exchange, value);
-  else if (value instanceof Reply) exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers);
-  else exchange.send(200, JSON_TYPE, jsonOf(value));
+  else if (value instanceof Reply)
+    exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers, changesData);
+  else exchange.send(200, JSON_TYPE, jsonOf(value), undefined, changesData);
 }
 
 function jsonOf(value: unknown): string | Buffer {

@@ -6,7 +6,10 @@ import type { RawStream, StreamSink } from './raw-stream.js';
 /** At a stop, a client gets so long, in ms, to take the rest of its stream. */
 const LAST_BYTES_MS = 1_000;
 
-/** Names and values of a stream's head. nginx holds replies back to send larger pieces unless it is told not to. */
+/** Bytes that a stream may have waiting when those of all replies together are too many. */
+const LEAST_BUFFER = 64 * 1024;
+
+/** Names and values of a stream's head, beside those of every reply. nginx holds replies back to send larger pieces unless it is told not to. */
 export const STREAM_HEADERS = ['Cache-Control', 'no-cache', 'X-Accel-Buffering', 'no'] as const;
 
 /** The body of a reply that goes on: bounds what waits for its reader, keeps it alive, and ends it. */
@@ -19,6 +22,8 @@ export class OpenStream implements StreamSink {
   private endBy = Number.POSITIVE_INFINITY;
   /** The socket's timer runs, because bytes wait. */
   private watched = false;
+  /** What counts of it among all that waits. */
+  private counted = 0;
 
   constructor(
     private readonly exchange: Exchange,
@@ -47,12 +52,17 @@ export class OpenStream implements StreamSink {
 
   write(chunk: string | Buffer): void {
     if (this.isOver) return;
-    if (this.unsentBytes() > this.core.settings.streamBufferBytes) {
+    const { replies, settings } = this.core;
+    const limit = replies.isFull
+      ? Math.min(LEAST_BUFFER, settings.streamBufferBytes)
+      : settings.streamBufferBytes;
+    if (this.unsentBytes(limit) > limit) {
       this.cut('its reader is too slow');
       return;
     }
     this.writtenAt = this.core.now();
     this.response.write(chunk);
+    this.count(this.response.writableLength);
   }
 
   end(): void {
@@ -76,6 +86,7 @@ export class OpenStream implements StreamSink {
   /** Its connection is gone, or took the last byte. @returns whether it had been ended */
   close(): boolean {
     this.core.streams -= 1;
+    this.count(0);
     if (this.state === 'ended') return true;
     this.state = 'cut';
     return false;
@@ -83,6 +94,7 @@ export class OpenStream implements StreamSink {
 
   /** Called by the core's sweep. */
   expire(now: number): void {
+    this.count(this.response.writableLength);
     if (now > this.endBy) this.cut('its reader did not take the end');
     else {
       this.watchReader();
@@ -91,11 +103,16 @@ export class OpenStream implements StreamSink {
     }
   }
 
+  private count(waiting: number): void {
+    this.core.replies.change(waiting - this.counted);
+    this.counted = waiting;
+  }
+
   /** Node holds back what is written during one pass of the event loop; only what the connection did not take counts. */
-  private unsentBytes(): number {
+  private unsentBytes(limit: number): number {
     const { response } = this;
     const { socket } = response;
-    if (response.writableLength > this.core.settings.streamBufferBytes && socket !== null) {
+    if (response.writableLength > limit && socket !== null) {
       while (socket.writableCorked > 0) socket.uncork();
     }
     return response.writableLength;

@@ -13,6 +13,8 @@ export interface Principal {
   readonly name: string;
   /** `read`: what changes data is refused by the service. */
   readonly access: 'full' | 'read';
+  /** The same in all requests of the same holder, where the object is not. */
+  readonly key?: string;
 }
 
 /** How requests to one mounted instance prove who they are; checked before the body is read. */
@@ -163,6 +165,8 @@ export interface RawReply {
   readonly body: string | Buffer;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The request has changed data: its reply cannot be had again by asking again. */
+  readonly hasChangedData?: boolean;
 }
 
 /** A route that gets the request's bytes. With `prefix`, it takes everything below its path. */

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { App } from './app.js';
-import { ERRORS, type ErrorCode, HttpError } from './errors.js';
+import { type ErrorCode, HttpError } from './errors.js';
 import type { HttpCore } from './http-core.js';
+import { JSON_TYPE } from './mount.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
 const IDLE_GRACE_MS = 100;
@@ -34,8 +35,9 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
   );
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node reports this once and leaves the connection as it is
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && core.isUnbounded(socket)) return;
-    void core.inputEnded(socket).then(() => answerClientError(error, socket));
+    const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    if (late && core.isUnbounded(socket)) return;
+    void core.inputEnded(socket, late).then(() => answerClientError(error, socket, app, core));
   });
   // `Expect: 100-continue` is granted only when a handler reads the body, so a wrong token costs no upload
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -91,21 +93,32 @@ function closeIdle(server: Server, connections: ReadonlySet<Socket>): void {
   for (const socket of connections) if (socket.bytesRead === 0) socket.destroy();
 }
 
+/** What Node tells of a head that it cannot read. */
+interface ClientError extends NodeJS.ErrnoException {
+  /** The bytes that came last; mostly the whole head. */
+  readonly rawPacket?: Buffer;
+}
+
 /**
- * What Node refuses before there is a request still gets a JSON reply, in the shape without a contract; after the
- * replies to requests that came before it on the same connection there is none, only the end.
+ * What Node refuses before there is a request still gets a JSON reply, in the shape of the contract as far as that can be
+ * told; after the replies to requests that came before it on the same connection there is none, only the end.
  */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+function answerClientError(error: ClientError, socket: Socket, app: App, core: HttpCore): void {
   if (!socket.writable || socket.bytesWritten > 0 || error.code === 'ECONNRESET') {
     socket.destroy();
     return;
   }
-  const [status, message] = ERRORS[codeOf(error)];
-  const body = JSON.stringify({ error: message, status });
+  const refusal = new HttpError(codeOf(error));
+  const body = app.errorBody(targetIn(error.rawPacket), refusal);
   socket.end(
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${refusal.status} ${REASONS[refusal.status] ?? 'Bad Request'}\r\n${core.headLines(undefined, core.nextRequestId(undefined), JSON_TYPE)}` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+}
+
+/** The target of the request line, where the bytes begin with one; its beginning is enough. */
+function targetIn(bytes: Buffer | undefined): string | undefined {
+  return /^[A-Z]+ (\/\S*)/.exec(bytes?.toString('latin1', 0, 1_024) ?? '')?.[1];
 }
 
 const REASONS: Record<number, string> = {

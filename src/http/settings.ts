@@ -47,13 +47,21 @@ export const httpSettings = z.strictObject({
   replyIdleTimeoutMs: milliseconds(60_000).describe(
     'A client that takes nothing of its reply for so long is cut off.',
   ),
+  replyBufferBytes: z
+    .int()
+    .min(1024 * 1024)
+    .max(64 * 1024 * 1024 * 1024)
+    .default(256 * 1024 * 1024)
+    .describe(
+      'Bytes of replies that may wait for their clients, of all services together: half of it for one token, a quarter for one connection. A reply of more than 4 KiB beyond it is answered 503 with Retry-After.',
+    ),
   streamBufferBytes: z
     .int()
     .min(1_024)
     .max(1024 * 1024 * 1024)
     .default(1024 * 1024)
     .describe(
-      'A client of a stream is cut off when more than so many bytes wait for it and another piece comes.',
+      'A client of a stream is cut off when more than so many bytes wait for it and another piece comes; when replyBufferBytes are used up, 64 KiB.',
     ),
   requestTimeoutMs: milliseconds(300_000).describe(
     'Line, headers and body of a request must have arrived by then (408).',

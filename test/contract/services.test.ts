@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { HttpError } from '../../src/http/errors.js';
 import { openapiDocument } from '../../src/http/openapi.js';
 import { describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
@@ -7,6 +8,7 @@ import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { removeQueueService } from '../support/queue-cleanup.js';
+import { RawClient } from '../support/raw-client.js';
 import { startRelays } from '../support/relayed-backends.js';
 import { TOKENS } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
@@ -137,6 +139,41 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
       );
     });
 
+    it('lets no cache keep a reply, whatever it is', async () => {
+      const replies = await Promise.all([
+        send(gateway),
+        send(gateway, { authorization: '' }),
+        send(gateway, { method: 'PATCH', body: 'x' }),
+        send(gateway, { path: '/elsewhere' }),
+        fetch(`${gateway.url}/readyz`),
+        fetch(`${gateway.url}/metrics`),
+      ]);
+      for (const reply of replies) expect(reply.headers.get('cache-control')).toBe('no-store');
+    });
+
+    it('words in its own shape what is outside its path, and what is no request', async () => {
+      await expectError(await send(gateway, { path: '/elsewhere' }), 404);
+      await expectError(await send(gateway, { path: '/', authorization: '' }), 404);
+      const head = `POST ${probe.path} HTTP/1.1\r\n`;
+      for (const [bytes, status] of [
+        [`${head}Host: x\r\nExpect: the-unexpected\r\n\r\n`, 417],
+        [`${head}\r\n`, 400],
+        [`${head}Host: x\r\nno header\r\n\r\n`, 400],
+        ['NONSENSE\r\n\r\n', 400],
+        [`${head}Host: x\r\nX-Long: ${'x'.repeat(300_000)}\r\n\r\n`, 431],
+      ] as const) {
+        const client = await RawClient.open(Number(new URL(gateway.url).port));
+        client.write(bytes);
+        const text = await client.until(/\r\n\r\n\{.*\}$/);
+        client.end();
+        expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+        expect(text).toMatch(/\r\nCache-Control: no-store\r\n/i);
+        const body: unknown = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
+        expect(service.error.safeParse(body)).toMatchObject({ success: true });
+        expect(Object.keys(body as object).sort()).toEqual(Object.keys(ownError(service)).sort());
+      }
+    });
+
     it('refuses a method that no route takes with 405 and Allow', async () => {
       const reply = await send(gateway, { method: 'PATCH', body: 'x' });
       expect(reply.headers.get('allow')).toMatch(/[A-Z]/);
@@ -216,6 +253,44 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
     expect((await send(gateway)).status).toBe(404);
     await gateway.stop();
   });
+});
+
+/** An error as the contract of `service` words it. */
+const ownError = (service: (typeof services)[number]) =>
+  service.formatError(new HttpError('not_found')) as object;
+
+describe('several services on one port', () => {
+  let gateway: RunningGateway;
+  beforeAll(async () => {
+    gateway = await startGateway({ kv: {}, vector: NAMES.vector });
+  });
+  afterAll(() => gateway.stop());
+
+  it.each(services.filter(({ name }) => name === 'kv' || name === 'vector'))(
+    'words what is outside of all paths as the contract does whose token came: $name',
+    async (service) => {
+      const { authorization } = PROBES[service.name] as (typeof PROBES)[string];
+      const reply = await fetch(`${gateway.url}/elsewhere`, { headers: { authorization } });
+      expect(reply.status).toBe(404);
+      expect(await reply.json()).toEqual(ownError(service));
+      expect(await (await fetch(`${gateway.url}/elsewhere`)).json()).toEqual({
+        error: 'There is nothing at this path.',
+        status: 404,
+      });
+    },
+  );
+
+  it.each(services.filter(({ name }) => name === 'kv' || name === 'vector'))(
+    'words what is no request below a path as its contract does: $name',
+    async ({ name, formatError }) => {
+      const client = await RawClient.open(Number(new URL(gateway.url).port));
+      client.write(`GET /${name}/x HTTP/1.1\r\nno header\r\n\r\n`);
+      const text = await client.closed();
+      expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n')))).toEqual(
+        formatError(new HttpError('invalid_request')),
+      );
+    },
+  );
 });
 
 /** A section of the configuration whose (only) instance takes at most 64 KiB. */

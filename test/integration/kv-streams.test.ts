@@ -59,7 +59,7 @@ describe('channels', () => {
     expect(stream.status).toBe(200);
     expect(stream.headers).toMatchObject({
       'content-type': 'text/event-stream',
-      'cache-control': 'no-cache',
+      'cache-control': 'no-store, no-cache',
       'upstash-sync-token': expect.stringMatching(/./),
     });
     expect(await redis.publish(channel, 'one, two')).toBe(1);

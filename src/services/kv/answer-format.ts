@@ -2,6 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { contractHeaderReader } from '../../http/headers.js';
 import type { RawReply, RawRequest } from '../../http/route.js';
 import { LARGE, largeJson } from './large-reply.js';
+import { isPassing } from './passing.js';
 import { type Encoding, replyJson } from './reply.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { respBytes } from './resp-reply.js';
@@ -25,25 +26,17 @@ export function formatOf({ headers }: RawRequest): AnswerFormat {
   return 'resp2';
 }
 
-const PASSING = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF|NOREPLICAS) /;
-
-/** Redis cannot do it now: not the command is at fault, and nothing was executed. */
-export function isPassing({ text }: RespError): boolean {
-  return PASSING.test(text);
-}
-
-/** The answer to a single command. */
-export function singleAnswer(reply: RespValue, format: AnswerFormat): Answer {
-  const status = statusOf(reply);
+/** The answer to a single command. @param isPassingError whether it may be sent again as it is, which 503 says */
+export function singleAnswer(
+  reply: RespValue,
+  format: AnswerFormat,
+  isPassingError: (error: RespError) => boolean = isPassing,
+): Answer {
+  const status = reply instanceof RespError ? (isPassingError(reply) ? 503 : 400) : 200;
   const headers = status === 503 ? { 'Retry-After': '1' } : {};
   if (format === 'resp2') return { status, ...octets([reply]), headers };
   const large = reply instanceof Buffer && reply.length >= LARGE ? largeJson(reply, format) : undefined;
   return { status, body: large ?? replyJson(reply, format), headers };
-}
-
-function statusOf(reply: RespValue): number {
-  if (!(reply instanceof RespError)) return 200;
-  return isPassing(reply) ? 503 : 400;
 }
 
 /** One entry a command, errors at their position. */

@@ -50,7 +50,7 @@ export type OpenSession = (options: OpenSessionOptions) => Session;
 
 export interface OpenSessionOptions
   extends OwnOptions,
-    Partial<Pick<SessionOptions, 'greeting' | 'onOpen' | 'onClose' | 'takePush'>> {
+    Partial<Pick<SessionOptions, 'greeting' | 'probesTransactions' | 'onOpen' | 'onClose' | 'takePush'>> {
   /** Which server; else the one that the configuration names. */
   readonly at?: Address;
 }

@@ -14,7 +14,8 @@ import type { Endpoint } from './connection.js';
 import type { Emulations } from './emulations/emulations.js';
 import { isLoginRefused } from './errors.js';
 import { ExclusiveConnections } from './exclusive-connections.js';
-import type { RespValue } from './resp-decoder.js';
+import { isLasting } from './passing.js';
+import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
 import { AclPrincipal, type RestTokens } from './rest-tokens.js';
 import type { Finish } from './runner.js';
@@ -64,7 +65,7 @@ export class KvClient {
 
   constructor(readonly options: KvClientOptions) {
     const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
-    this.commandRules = this.rulesOf(undefined);
+    this.commandRules = this.rulesOf(undefined, false);
     const servers = this.openServers();
     this.shared = servers.shared;
     lifecycle.onStop('kv: shared connections', () => this.shared.close());
@@ -153,7 +154,7 @@ export class KvClient {
     const { endpoint, connectTimeoutMs, timeoutMs, replyLimit, observer, log } = this.options;
     const login = user === undefined ? {} : { username: user.name, password: user.password };
     // users come and go, and anybody may try their passwords: no line each, and no further attempt
-    const ofUser = user === undefined ? {} : { givesUp: true, probesTransactions: false };
+    const ofUser = user === undefined ? {} : { givesUp: true };
     const nodeLog = at === undefined ? log : log.child({ node: `${at.host}:${at.port}` });
     return new Session({
       endpoint: { ...endpoint, ...at, ...login },
@@ -185,16 +186,21 @@ export class KvClient {
   }
 
   private opened(commands: RespValue): void {
-    const rules = this.rulesOf(commands);
-    if (rules.size === 0)
-      this.options.log.warn('Redis does not tell its commands (COMMAND): the read-only token can run none');
+    const { log } = this.options;
+    const isRefused = commands instanceof RespError;
+    // what the server said before holds until it says something else
+    if (isRefused && (!isLasting(commands) || this.commandRules.size > 0)) return;
+    const rules = this.rulesOf(commands, true);
+    if (rules.size > 0) log.info({ commands: rules.size }, 'connected to Redis');
+    else if (!this.commandRules.isTold)
+      log.warn('Redis does not tell its commands (COMMAND): the read-only token can run none');
     this.commandRules = rules;
-    this.options.log.info({ commands: rules.size }, 'connected to Redis');
   }
 
-  private rulesOf(commands: RespValue): CommandRules {
+  private rulesOf(commands: RespValue, isTold: boolean): CommandRules {
     return new CommandRules({
       table: readCommandTable(commands),
+      isTold,
       tallies: this.tallies,
       special: new Set([...SPECIAL, ...this.options.emulations.names]),
       denied: this.options.denied,

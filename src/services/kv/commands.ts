@@ -1,3 +1,4 @@
+import { HttpError } from '../../http/errors.js';
 import type { CommandFacts, CommandTable } from './command-table.js';
 import type { CommandTallies, Tally } from './command-tallies.js';
 import { keyword } from './keyword.js';
@@ -56,6 +57,8 @@ const NEVER_READABLE = new Set(['SCAN', 'KEYS', 'RANDOMKEY']);
 
 export interface CommandRulesOptions {
   readonly table: CommandTable;
+  /** The server has said which commands it has, if only that it does not say so; else that is still to come. */
+  readonly isTold: boolean;
   readonly tallies: CommandTallies;
   /** Upper-case names that Portico answers in its own way, at least for some arguments. */
   readonly special: ReadonlySet<string>;
@@ -77,7 +80,14 @@ export class CommandRules {
     return this.options.table.size;
   }
 
-  /** The command with its rule, or the error text, class word first, of one that must not be sent. */
+  get isTold(): boolean {
+    return this.options.isTold;
+  }
+
+  /**
+   * The command with its rule, or the error text, class word first, of one that must not be sent.
+   * @throws HttpError `backend_unavailable` for the read-only token while it is not known what reads
+   */
   admit(command: Command, access: Access): Row | string {
     const first = command[0];
     if (first === undefined || first.length === 0) return 'ERR empty command';
@@ -90,6 +100,7 @@ export class CommandRules {
       rule.tally.refused += 1;
       return `ERR Command '${rule.name}' is not available over HTTP: ${reason}`;
     }
+    if (access === 'read' && !this.isTold) throw commandsUnknown();
     if (access === 'read' && !isReadable(rule, command)) {
       rule.tally.refused += 1;
       return `NOPERM this user has no permissions to run the '${rule.name.toLowerCase()}' command`;
@@ -133,6 +144,13 @@ function laneOf(facts: CommandFacts | undefined): Lane {
   const { flags, categories } = facts;
   if (categories.has('@scripting') && flags.has('movablekeys')) return 'scripts';
   return flags.has('readonly') && !flags.has('fast') ? 'bulk' : 'main';
+}
+
+function commandsUnknown(): HttpError {
+  return new HttpError(
+    'backend_unavailable',
+    'Redis has not told its commands yet, without which the read-only token can run none; nothing was executed',
+  );
 }
 
 /** Of the subcommand, where the server tells of one. */

@@ -1,50 +1,36 @@
 import type { Endpoint } from './connection.js';
+import { isPassing } from './passing.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import type { Command } from './resp-encoder.js';
 
 const PING: Command = ['PING'];
-const MULTI: Command = ['MULTI'];
-const EXEC: Command = ['EXEC'];
 const ROLE: Command = ['ROLE'];
 
 /** What every new connection is asked before others may use it; PING comes first. */
-export function greetingOf({ db, sentinels }: Endpoint, probe: boolean): readonly Command[] {
+export function greetingOf({ db, sentinels }: Endpoint): readonly Command[] {
   return [
     PING,
-    ...(probe ? [MULTI, EXEC] : []),
     // ioredis goes on in database 0 when Redis refuses the one that was asked for
     ...(db > 0 ? [['SELECT', String(db)]] : []),
     ...(sentinels === undefined ? [] : [ROLE]),
   ];
 }
 
-/** What a server says that still reads its data, from disk or from its primary; `undefined` of another. */
-export function loadingOf([ping]: readonly RespValue[]): string | undefined {
-  return ping instanceof RespError && ping.text.startsWith('LOADING ') ? ping.text : undefined;
-}
-
 /**
- * Why a transaction is refused: without MULTI its rows would run one by one. Where EXEC alone is refused (`isStuck`),
- * the connection stays in the transaction that the probe began, and is of no use.
+ * Why the connection cannot be used yet, by the replies to `greetingOf`: the server still reads its data, or cannot tell
+ * now which database and server this is. `undefined` when it can, or never will.
  */
-export function transactionRefusalOf([, multi, exec]: readonly RespValue[]): {
-  readonly refusal: RespError | undefined;
-  readonly isStuck: boolean;
-} {
-  if (multi instanceof RespError) return { refusal: multi, isStuck: false };
-  return exec instanceof RespError
-    ? { refusal: exec, isStuck: true }
-    : { refusal: undefined, isStuck: false };
+export function delayOf([ping, ...others]: readonly RespValue[]): string | undefined {
+  if (ping instanceof RespError && ping.text.startsWith('LOADING ')) return ping.text;
+  return others.find((reply): reply is RespError => reply instanceof RespError && isPassing(reply))?.text;
 }
 
 /** Why the connection cannot be used, by the replies to `greetingOf`; `undefined` when it can. */
 export function refusalOf(
-  [ping, ...rest]: readonly RespValue[],
+  [ping, ...others]: readonly RespValue[],
   { db, sentinels }: Endpoint,
-  probe: boolean,
 ): string | undefined {
   if (ping instanceof RespError && FATAL.test(ping.text)) return ping.text;
-  const others = probe ? rest.slice(2) : rest;
   const select = db > 0 ? others.shift() : undefined;
   if (select instanceof RespError) return select.text;
   const [role] = others;
@@ -57,3 +43,23 @@ const NAMES = { master: 'primary', slave: 'replica' } as const;
 
 /** Of the errors of PING these concern the login; others (BUSY, MISCONF, MASTERDOWN, NOPERM ...) leave commands that run. */
 const FATAL = /^(NOAUTH|WRONGPASS|DENIED|ERR) /;
+
+/**
+ * Whether transactions are allowed is found out by an empty one. DISCARD ends it where EXEC alone is refused (servers
+ * before 6.2, or one that has it renamed); else it is refused itself.
+ */
+export const TRANSACTION_PROBE: readonly Command[] = [['MULTI'], ['EXEC'], ['DISCARD']];
+
+/**
+ * Why a transaction is refused, by the replies to the probe: without MULTI its rows would run one by one. `isStuck`: the
+ * connection stays in the transaction that the probe began, and is of no use.
+ */
+export function transactionRefusalOf([multi, exec, discard]: readonly RespValue[]): {
+  readonly refusal: RespError | undefined;
+  readonly isStuck: boolean;
+} {
+  if (multi instanceof RespError) return { refusal: multi, isStuck: false };
+  if (!(exec instanceof RespError)) return { refusal: undefined, isStuck: false };
+  const isEnded = exec.text.startsWith('EXECABORT ') || !(discard instanceof RespError);
+  return { refusal: exec, isStuck: !isEnded };
+}

@@ -7,6 +7,7 @@ import type { Row } from './commands.js';
 import type { DailyQuota } from './daily-quota.js';
 import type { KvDeps } from './deps.js';
 import { commandOfJson, commandsOfJson } from './json-arguments.js';
+import { isPassing, isPassingForScript } from './passing.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline, tooManyElements } from './request-limits.js';
@@ -69,7 +70,12 @@ function runCommand(
   if (!quota.grantAll(1)) throw quota.exceeded();
   const finish = (replies: RespValue[], freshness?: Freshness) => {
     tally([row], replies);
-    return reply(singleAnswer(replies[0], format), nextSyncToken, freshness);
+    const answer = singleAnswer(
+      replies[0],
+      format,
+      row.rule.lane === 'scripts' ? isPassingForScript : isPassing,
+    );
+    return reply(answer, [row], nextSyncToken, freshness);
   };
   if (!isSpecial(row, client.options.emulations)) return send([row], request, context, deps, finish);
   return answerRows([row], client, context).then(finish);
@@ -95,7 +101,7 @@ export const handlePipeline: Handle = (request, context, deps) => {
   if (!limitToQuota(rows, quota)) plain = false;
   const finish = (replies: RespValue[], freshness?: Freshness) => {
     tally(rows, replies);
-    return reply(listAnswer(replies, format), nextSyncToken, freshness);
+    return reply(listAnswer(replies, format), rows, nextSyncToken, freshness);
   };
   if (plain) return send(rows as Row[], request, context, deps, finish);
   return answerRows(rows, client, context).then(finish);
@@ -118,9 +124,9 @@ export const handleTransaction: Handle = (request, context, deps) => {
   if (!quota.grantAll(rows.length)) throw quota.exceeded();
   const finish = (results: RespValue[] | RespError, freshness?: Freshness) => {
     const jsonFormat = format === 'resp2' ? 'utf8' : format;
-    if (results instanceof RespError) return reply(singleAnswer(results, jsonFormat), nextSyncToken);
+    if (results instanceof RespError) return singleAnswer(results, jsonFormat);
     tally(rows, results);
-    return reply(listAnswer(results, jsonFormat), nextSyncToken, freshness);
+    return reply(listAnswer(results, jsonFormat), rows, nextSyncToken, freshness);
   };
   if (!rows.some((row) => isSpecial(row, client.options.emulations))) {
     const land = (replies: RespValue[], freshness?: Freshness) =>
@@ -176,8 +182,23 @@ function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]
   }
 }
 
+/** Shorter ones (characters or bytes) are always sent. */
+const MATTERS = 1_024;
+
 /** Clients keep the sync token of the newest 2xx reply under the name that they know. */
-function reply(answer: Answer, nextSyncToken: KvDeps['nextSyncToken'], freshness?: Freshness): RawReply {
+function reply(
+  answer: Answer,
+  rows: readonly (Row | RespError)[],
+  nextSyncToken: KvDeps['nextSyncToken'],
+  freshness?: Freshness,
+): RawReply {
   if (answer.status !== 200) return answer;
-  return { ...answer, headers: { 'Upstash-Sync-Token': nextSyncToken(freshness) } };
+  const headers = { 'Upstash-Sync-Token': nextSyncToken(freshness) };
+  // it matters for large replies only, and a pipeline is long
+  const hasChangedData = answer.body.length > MATTERS && rows.some(changes);
+  return { ...answer, headers, hasChangedData };
+}
+
+function changes(row: Row | RespError): boolean {
+  return !(row instanceof RespError) && !row.rule.reads;
 }

@@ -1,9 +1,10 @@
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { type Lane, laneOfRows, type Row } from './commands.js';
+import { isPassing } from './passing.js';
 import { type Replica, UNFIT } from './replica.js';
 import { ASK_REPLICATION, type Position, type Replication, readReplication } from './replication.js';
-import type { RespValue } from './resp-decoder.js';
+import { RespError, type RespValue } from './resp-decoder.js';
 import type { Runner } from './runner.js';
 import { type Freshness, freshnessOf } from './sync-token.js';
 
@@ -139,6 +140,8 @@ export class ReadYourWrites {
   private learn(reply: RespValue): void {
     const state = readReplication(reply);
     this.history = state?.role === 'master' ? state.position.history : undefined;
+    // such as BUSY: it may tell the next time
+    if (reply instanceof RespError && isPassing(reply)) return;
     if (this.history !== undefined || this.warned) return;
     this.warned = true;
     this.options.log.warn(

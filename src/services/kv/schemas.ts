@@ -78,7 +78,7 @@ const databaseFields = z.strictObject({
       'Commands a UTC day over all gateways (429), counted in the database under portico:requests:<day>. null: no limit.',
     ),
   timeoutMs: milliseconds(10_000, 100).describe(
-    'A request is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
+    'A request whose body is there is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
   ),
   connectTimeoutMs: milliseconds(5_000, 100).describe('How long one attempt to connect to Redis may take.'),
   exclusiveConnections: z

@@ -4,7 +4,8 @@ import type { Logger } from '../../lib/logger.js';
 import { withoutRedirection } from './cluster/redirection.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
-import { greetingOf, loadingOf, refusalOf, transactionRefusalOf } from './greeting.js';
+import { delayOf, greetingOf, refusalOf } from './greeting.js';
+import { OpenQuestions, PASSING_PAUSE_MS, type Questions } from './open-questions.js';
 import { RespError, RespStatus, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommands, type Payload } from './resp-encoder.js';
 import { Wire, type WireObserver } from './wire.js';
@@ -18,23 +19,20 @@ export interface SessionOptions {
   readonly replyLimit: number;
   readonly log: Logger;
   readonly observer?: WireObserver;
-  /** Sent first on every new connection. */
+  /** Sent first on every new connection; what Redis refuses is asked again until it answers. */
   readonly greeting?: readonly Command[];
-  /** Whether to find out if transactions are allowed; not where each begins with a look at the reply to MULTI. */
+  /** Whether to find out if transactions are allowed; needed where they are sent without a look at the reply to MULTI. */
   readonly probesTransactions?: boolean;
   /** Ends all attempts once Redis refuses the login: of users, who come and go. */
   readonly givesUp?: boolean;
   /** It is one of several that make up a cluster: who runs commands follows its redirections. */
   readonly isNode?: boolean;
-  /** Gets the replies of the greeting, before anybody else's command is sent. */
+  /** Gets the replies of the greeting, before anybody else's command is sent; again when what was refused is answered. */
   readonly onOpen?: (replies: readonly RespValue[]) => void;
   readonly onClose?: () => void;
   /** Takes what Redis sends unasked; `false` of what is a reply. */
   readonly takePush?: (value: RespValue) => boolean;
 }
-
-/** How long a server that is still loading its data is left alone before it is asked again, in ms. */
-const LOADING_PAUSE_MS = 100;
 
 /** One logged-in connection with RESP2 on it, opened again whenever it breaks. Requests that share it keep their order. */
 export class Session {
@@ -42,12 +40,11 @@ export class Session {
   private wire: Wire | undefined;
   private readonly waiting = new Set<() => void>();
   private closed = false;
-  private refusal: RespError | undefined;
-  private probesTransactions: boolean;
+  private readonly questions: OpenQuestions;
 
   constructor(private readonly options: SessionOptions) {
     const { endpoint, connectTimeoutMs, log, givesUp = false } = options;
-    this.probesTransactions = options.probesTransactions ?? true;
+    this.questions = new OpenQuestions(options.greeting ?? [], options.probesTransactions === true);
     this.connection = new Connection({
       endpoint,
       connectTimeoutMs,
@@ -81,7 +78,7 @@ export class Session {
 
   /** Why MULTI is refused on this connection: without it the rows of a transaction would run one by one. */
   get transactionRefusal(): RespError | undefined {
-    return this.refusal;
+    return this.questions.transactionRefusal;
   }
 
   /** Requests whose replies are due. */
@@ -144,33 +141,44 @@ export class Session {
   }
 
   private async greet(wire: Wire): Promise<void> {
-    const { endpoint, greeting = [] } = this.options;
-    const probe = this.probesTransactions;
-    const ownCommands = greetingOf(endpoint, probe);
-    const commands = [...ownCommands, ...greeting];
+    const { endpoint } = this.options;
+    const own = greetingOf(endpoint);
+    const questions = this.questions.all;
+    const commands = [...own, ...questions.commands];
     for (;;) {
       const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
-      const own = replies.splice(0, ownCommands.length);
-      const loading = loadingOf(own);
-      if (loading === undefined) {
-        const refusal = refusalOf(own, endpoint, probe);
+      const ownReplies = replies.splice(0, own.length);
+      const delay = delayOf(ownReplies);
+      if (delay === undefined) {
+        const refusal = refusalOf(ownReplies, endpoint);
         if (refusal !== undefined) throw new Error(refusal);
-        if (probe) this.takeTransactionRefusal(own);
+        const pauseMs = this.questions.learn(questions, replies);
         this.opened(wire, replies);
+        this.askLater(wire, questions, pauseMs);
         return;
       }
-      this.connection.failed(new Error(loading));
-      await new Promise((resolve) => setTimeout(resolve, LOADING_PAUSE_MS));
+      this.connection.failed(new Error(delay));
+      await new Promise((resolve) => setTimeout(resolve, PASSING_PAUSE_MS));
     }
   }
 
-  /** @throws Error when the connection is stuck in the transaction of the probe: the next one is not probed */
-  private takeTransactionRefusal(own: readonly RespValue[]): void {
-    const { refusal, isStuck } = transactionRefusalOf(own);
-    this.refusal = refusal;
-    if (!isStuck) return;
-    this.probesTransactions = false;
-    throw new Error(`transactions cannot be ended: ${refusal?.text}`);
+  /** Asks again, on the connection that others use meanwhile. */
+  private askLater(wire: Wire, questions: Questions, pauseMs: number | undefined): void {
+    if (pauseMs === undefined) return;
+    const timer = setTimeout(() => {
+      if (this.wire === wire) this.ask(wire, questions).catch((error: Error) => wire.cut(error));
+    }, pauseMs);
+    timer.unref();
+  }
+
+  private async ask(wire: Wire, questions: Questions): Promise<void> {
+    const { commands } = questions;
+    const pauseMs = await wire.submit(encodeCommands(commands), commands.length, (replies) => {
+      const pause = this.questions.learn(questions, replies);
+      if (this.wire === wire) this.options.onOpen?.(replies);
+      return pause;
+    });
+    this.askLater(wire, questions, pauseMs);
   }
 
   /** The server has lost its role: nobody new comes, who is there gets a reply, and then another server is asked for. */
@@ -203,8 +211,8 @@ export class Session {
   }
 }
 
-/** A write that a replica refused, a script's included. */
-const LOST_ROLE = /^READONLY |instance is now a read-only replica/;
+/** A write that a replica refused, a script's included: in the server's words, as a script may have an error READONLY of its own. */
+const LOST_ROLE = /^READONLY You can't write against a read only |instance is now a read-only replica/;
 
 /** The system's code (ECONNREFUSED) or Redis' class word (WRONGPASS) of a failure, in brackets. */
 export function reasonOf(failure: Error | undefined): string {

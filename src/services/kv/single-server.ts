@@ -15,9 +15,13 @@ export class SingleServer implements Servers {
     onCommands: (reply: RespValue) => void,
   ) {
     this.shared = new SharedSessions({
-      main: openSession({ greeting: [['COMMAND']], onOpen: ([table]) => onCommands(table) }),
-      bulk: openSession({}),
-      scripts: openSession({}),
+      main: openSession({
+        probesTransactions: true,
+        greeting: [['COMMAND']],
+        onOpen: ([table]) => onCommands(table),
+      }),
+      bulk: openSession({ probesTransactions: true }),
+      scripts: openSession({ probesTransactions: true }),
     });
   }
 

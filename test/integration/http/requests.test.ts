@@ -179,6 +179,43 @@ describe('limits and time', () => {
     client.end();
   });
 
+  it('begins the deadline of the answer when the body is there, for both kinds of routes', async () => {
+    const short = await startHttpCore({}, { timeoutMs: 1_000 });
+    const clients = await Promise.all(
+      ['raw', 'echo/x'].map(async (path) => {
+        const client = await RawClient.open(short.port);
+        client.write(
+          `POST /test/${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 10\r\n\r\n`,
+        );
+        // three times as long as the backend is given
+        for (const byte of '{"topK":1}') {
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          client.write(byte);
+        }
+        return client;
+      }),
+    );
+    for (const client of clients) {
+      expect(await client.until(/\}$/)).toContain('HTTP/1.1 200');
+      client.end();
+    }
+    await short.stop();
+  });
+
+  it('answers 408 when a body keeps coming for longer than a request may take', async () => {
+    const short = await startHttpCore({ requestTimeoutMs: 2_000 });
+    const client = await RawClient.open(short.port);
+    client.write(
+      `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 10000\r\n\r\n`,
+    );
+    const trickle = setInterval(() => client.write('x'), 100);
+    const reply = await client.closed();
+    clearInterval(trickle);
+    expect(reply).toContain('HTTP/1.1 408');
+    expect(reply).toContain('did not arrive in time');
+    await short.stop();
+  });
+
   it('answers 408 when the body stalls', async () => {
     const stalled = await RawClient.open(core.port);
     stalled.write(

@@ -88,7 +88,7 @@ describe.each([
     const reply = await fetch(`${all.core.url}/test/stream`, { method: 'POST', headers: AUTH });
     expect(reply.status).toBe(200);
     expect(reply.headers.get('content-type')).toBe('text/event-stream');
-    expect(reply.headers.get('cache-control')).toBe('no-cache');
+    expect(reply.headers.get('cache-control')).toBe('no-store, no-cache');
     expect(reply.headers.get('x-own')).toBe('yes');
     expect(reply.headers.get('x-request-id')).toMatch(/./);
     expect(reply.headers.get('x-content-type-options')).toBe('nosniff');

@@ -34,6 +34,7 @@ const TABLE: CommandTable = new Map([
 function rulesOf(table: CommandTable, denied: readonly string[] = []): CommandRules {
   return new CommandRules({
     table,
+    isTold: true,
     tallies: new CommandTallies(),
     special: new Set(),
     denied: new Set(denied),

@@ -34,6 +34,7 @@ export class Cluster implements Servers {
       open: (node, lane) =>
         open({
           at: parseAddress(node),
+          probesTransactions: true,
           onClose: () => this.topology.refreshSoon(),
           ...(lane === 'main' ? { greeting: [['COMMAND']], onOpen: ([table]) => onCommands(table) } : {}),
         }),
@@ -56,7 +57,7 @@ export class Cluster implements Servers {
       new NodeSessions({
         oneLane: true,
         asUser: options.user !== undefined,
-        open: (node) => open({ at: parseAddress(node), ...options }),
+        open: (node) => open({ at: parseAddress(node), probesTransactions: true, ...options }),
       }),
     );
   }

@@ -1,7 +1,7 @@
 import { HttpError } from '../../../http/errors.js';
-import { isPassing } from '../answer-format.js';
 import type { Row } from '../commands.js';
 import { errorText } from '../errors.js';
+import { isPassing } from '../passing.js';
 import { RespError, type RespValue } from '../resp-decoder.js';
 import type { Join } from './joins.js';
 
