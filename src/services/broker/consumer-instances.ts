@@ -5,7 +5,7 @@ import type { Cluster } from './cluster.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
-import type { TopicPartitionOffset } from './group-offsets.js';
+import type { CommitRequest } from './group-offsets.js';
 import { type InstanceName, type InstanceState, instanceKey, type Wait } from './instance-state.js';
 import type { LogReader } from './log-reader.js';
 import type { ReplyLimits } from './messages-json.js';
@@ -22,6 +22,8 @@ export interface ConsumerInstancesOptions {
   readonly reader: LogReader;
   readonly idleTimeoutMs: number;
   readonly sessionTimeoutMs: number;
+  /** Whether instances without automatic commits are given again what they have not committed. */
+  readonly redeliver: boolean;
   readonly limits: ReplyLimits;
   /** Instances that other gateways have. */
   readonly countElsewhere: () => number;
@@ -62,7 +64,8 @@ export class ConsumerInstances {
       this.create(name, topics, headers, beforeMaking),
     );
     try {
-      const consumed = await hold.value.consume(topics, wait.signal);
+      const { 'broker-redeliver': redeliver, 'broker-acknowledge': acknowledged } = headers;
+      const consumed = await hold.value.consume({ topics, redeliver, acknowledged }, wait.signal);
       // nothing may mean that Kafka is away, and the caller is to know
       if (consumed.count === 0) await this.checkBackend(consumed);
       return {
@@ -78,15 +81,15 @@ export class ConsumerInstances {
     }
   }
 
-  /** @throws HttpError 404 when there is no such instance */
+  /** As `ConsumerInstance.commit`. @throws HttpError 404 when there is no such instance */
   async commit(
     name: InstanceName,
-    positions: readonly TopicPartitionOffset[],
+    { positions, acknowledged }: CommitRequest,
     deadline: AbortSignal,
   ): Promise<void> {
     const hold = await this.registry.hold(instanceKey(name), () => Promise.reject(this.unknown(name)));
     try {
-      await hold.value.commit(positions, deadline);
+      await hold.value.commit(positions, acknowledged, deadline);
     } finally {
       hold.release();
     }
@@ -164,7 +167,9 @@ export class ConsumerInstances {
     }
     this.options.log.info({ group, instance }, 'consumer instance created');
     const createMember = (wanted: readonly string[]) => this.createMember(group, instance, wanted, headers);
-    return new ConsumerInstance({ group, name: instance, topics, limits, createMember });
+    // with automatic commits nobody says by itself what has arrived
+    const redeliver = this.options.redeliver && !headers['broker-enable-auto-commit'];
+    return new ConsumerInstance({ group, name: instance, topics, limits, redeliver, createMember });
   }
 
   private createMember(

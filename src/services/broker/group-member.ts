@@ -1,6 +1,7 @@
 import type { HttpError } from '../../http/errors.js';
 import { AssignedLogs, putBack, type TakenPart } from './assigned-logs.js';
 import { AssignedPartition } from './assigned-partition.js';
+import type { TopicPartitionOffset } from './group-offsets.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
 import type { MemberOptions } from './member-options.js';
@@ -23,6 +24,8 @@ export interface Delivery {
   readonly count: number;
   arrived(): void;
   putBack(): void;
+  /** What lies before `positions` is not put back any more. @returns whether nothing is left */
+  passOver(positions: readonly TopicPartitionOffset[]): boolean;
   /** After `arrived`, when the client turns out not to have read them: they come again, and what follows them. */
   takeBack(): void;
 }
@@ -85,12 +88,17 @@ export class GroupMember {
     this.lastTake = this.options.now();
     const taken = this.logs.take(limits);
     if (taken === undefined) return undefined;
-    const { json: messages, count, parts } = taken;
+    const { json: messages, count } = taken;
+    let { parts } = taken;
     return {
       messages,
       count,
       arrived: () => this.arrived(parts),
       putBack: () => putBack(parts),
+      passOver: (positions) => {
+        parts = partsBehind(parts, positions);
+        return parts.every(({ begin, end }) => begin === end);
+      },
       takeBack: () => this.takeBack(parts),
     };
   }
@@ -209,4 +217,15 @@ export class GroupMember {
     this.logs.assign([]);
     this.changes.tell();
   }
+}
+
+function partsBehind(
+  parts: readonly TakenPart[],
+  positions: readonly TopicPartitionOffset[],
+): readonly TakenPart[] {
+  const offsets = new Map(positions.map((position) => [partitionKey(position), position.offset]));
+  return parts.map((part) => {
+    const offset = offsets.get(partitionKey(part.from)) ?? 0;
+    return { ...part, begin: Math.max(part.begin, Math.min(offset, part.end)) };
+  });
 }

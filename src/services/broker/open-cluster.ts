@@ -73,6 +73,7 @@ function depsOf(
     reader,
     idleTimeoutMs,
     sessionTimeoutMs,
+    redeliver: config.redeliver,
     limits: { maxRecords: replyRecords, maxBytes: replyBytes },
     countElsewhere: () => network.instancesElsewhere(config.name),
     tallies,

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Consumed } from './consumer-instance.js';
 import type { ConsumerInstances } from './consumer-instances.js';
-import type { TopicPartitionOffset } from './group-offsets.js';
+import type { CommitRequest } from './group-offsets.js';
 import { groupsOf, type InstanceName, type InstanceState, type Wait } from './instance-state.js';
 import { NO_MESSAGES } from './messages-json.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peers/peer-client.js';
@@ -67,16 +67,17 @@ export class RoutedInstances {
 
   commit(
     name: InstanceName,
-    positions: readonly TopicPartitionOffset[],
+    { positions, acknowledged }: CommitRequest,
     signal: AbortSignal,
     after?: Hop,
   ): Promise<void> {
     const { local } = this.options;
+    const request = { operation: 'commit', name, positions, acknowledged } as const;
     return this.atOwner(
       name,
       after,
-      () => local.commit(name, positions, signal),
-      async (peer, hop) => void (await this.ask(peer, hop, { operation: 'commit', name, positions }, signal)),
+      () => local.commit(name, request, signal),
+      async (peer, hop) => void (await this.ask(peer, hop, request, signal)),
     );
   }
 

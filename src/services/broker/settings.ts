@@ -146,6 +146,12 @@ const cluster = z.strictObject({
   sessionTimeoutMs: milliseconds(10_000, 6_000).describe(
     'How long the partitions of a crashed gateway stay with it; a request can choose another.',
   ),
+  redeliver: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a consumer instance without automatic commits is given again, with each consume, what it has not committed. The header Broker-Redeliver of a request wins.',
+    ),
 });
 
 const peers = z

@@ -173,7 +173,7 @@ export class PeerNetwork {
       commit: async (message: PeerMessage, end: AbortSignal) => {
         const { request } = message;
         if (request.operation !== 'commit') throw new HttpError('invalid_request');
-        await of(message).commit(request.name, request.positions, end, message.hop);
+        await of(message).commit(request.name, request, end, message.hop);
       },
       remove: async (message: PeerMessage, end: AbortSignal) => {
         const { request } = message;
