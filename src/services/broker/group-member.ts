@@ -8,7 +8,7 @@ import type { MemberOptions } from './member-options.js';
 import type { ReplyLimits } from './messages-json.js';
 import { OffsetCommits } from './offset-commits.js';
 import { partitionKey, type TopicPartition } from './partitions.js';
-import { StartOffsets } from './start-offsets.js';
+import { type StartOffset, StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
 import { Changes, endedWithin } from './waits.js';
 
@@ -49,7 +49,12 @@ export class GroupMember {
   constructor(private readonly options: MemberOptions) {
     const { cluster, coordinators, reader, group, commitIntervalMs, topics } = options;
     this.start = new StartOffsets(cluster, coordinators, group, options.offsetReset);
-    this.logs = new AssignedLogs({ reader, reset: (partition) => this.start.again(partition) });
+    this.logs = new AssignedLogs({
+      reader,
+      reset: (partition) => this.start.again(partition),
+      onPassed: ({ topic, partition, nextOffset: offset }) =>
+        this.commits.passed({ topic, partition, offset }),
+    });
     this.commits = new OffsetCommits({
       coordinators,
       membership: () => this.session.membership,
@@ -158,19 +163,29 @@ export class GroupMember {
     if (this.isLost) return;
     // what was delivered before of partitions that others may have had meanwhile is read again from there
     this.commits.keepOnly(isKept);
-    for (const { topic, partition, readFrom, isReset } of added) {
-      // like the Java client: else a group that has read nothing yet would begin elsewhere after a restart
-      if (isReset && this.options.commitIntervalMs !== undefined)
-        this.commits.delivered({ topic, partition, offset: readFrom });
-    }
     this.logs.assign([
       ...kept,
       ...added.map((one) => new AssignedPartition(one.topic, one.partition, one.readFrom)),
     ]);
     this.assignment = assignment;
+    await this.commitStart(added.filter(({ isReset }) => isReset));
+    if (this.isLost) return;
     this.state = 'joined';
     this.options.tallies.joins += 1;
     this.changes.tell();
+  }
+
+  /**
+   * Before anybody is told of the join: a group that has read nothing yet would begin elsewhere after a crash, and with
+   * `latest` pass over what came meanwhile.
+   */
+  private async commitStart(begun: readonly StartOffset[]): Promise<void> {
+    const { commitIntervalMs, offsetReset } = this.options;
+    if (begun.length === 0 || (commitIntervalMs === undefined && offsetReset !== 'latest')) return;
+    for (const { topic, partition, readFrom: offset } of begun)
+      this.commits.passed({ topic, partition, offset });
+    // what fails here, such as in a rebalance, goes with the next commit
+    await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
   private async rebalance(canCommit: boolean): Promise<void> {
@@ -184,9 +199,11 @@ export class GroupMember {
 
   private arrived(parts: readonly TakenPart[]): void {
     for (const { from, end } of parts) {
+      from.isOut = false;
       // it is somebody else's by now, and read again from the committed offset; or it was taken back meanwhile
       if (from.isLost || from.nextOffset < end) continue;
-      this.commits.delivered({ topic: from.topic, partition: from.partition, offset: end });
+      // beyond `end` where what follows is not for readers
+      this.commits.delivered({ topic: from.topic, partition: from.partition, offset: from.nextOffset });
     }
   }
 
