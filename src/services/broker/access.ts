@@ -16,6 +16,11 @@ export class Access {
     this.prefix = this.isPattern ? user.topicPattern.slice(0, -1) : user.topicPattern;
   }
 
+  /** `null`: the contract's limit. */
+  get maxInstances(): number | null {
+    return this.user.maxInstances;
+  }
+
   /** Whether the user's pattern has room for the topic. */
   mayName(topic: string): boolean {
     return this.isPattern ? topic.startsWith(this.prefix) : topic === this.prefix;

@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
-import { Deliveries } from './deliveries.js';
+import { Deliveries, unknownDelivery } from './deliveries.js';
+import type { Delivery } from './delivery.js';
 import { kafkaType } from './errors.js';
-import type { Delivery, GroupMember } from './group-member.js';
+import type { GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 import { NO_MESSAGES, type ReplyLimits } from './messages-json.js';
 import { Turns } from './turns.js';
@@ -214,11 +215,4 @@ function sorted(topics: readonly string[]): string[] {
 
 function notInGroup(cause: unknown): HttpError {
   return new HttpError('backend_unavailable', 'The instance is not in its group at present.', { cause });
-}
-
-function unknownDelivery(): HttpError {
-  return new HttpError(
-    'conflict',
-    'This delivery is not known to the instance (any more): what was not committed of it comes again.',
-  );
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Delivery } from './group-member.js';
+import { HttpError } from '../../http/errors.js';
+import type { Delivery } from './delivery.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 
 /** So many deliveries are remembered, the latest: a client tells soon whether it has read one. */
@@ -86,4 +87,12 @@ export class Deliveries {
     const [oldest] = this.recent.keys();
     if (this.recent.size > RECENT) this.recent.delete(oldest as string);
   }
+}
+
+/** Of a commit that names it. */
+export function unknownDelivery(): HttpError {
+  return new HttpError(
+    'conflict',
+    'This delivery is not known to the instance (any more): what was not committed of it comes again.',
+  );
 }

@@ -1,7 +1,7 @@
 import type { HttpError } from '../../http/errors.js';
-import { AssignedLogs, putBack, type TakenPart } from './assigned-logs.js';
+import { AssignedLogs } from './assigned-logs.js';
 import { AssignedPartition } from './assigned-partition.js';
-import type { TopicPartitionOffset } from './group-offsets.js';
+import { type Delivery, deliveryOf } from './delivery.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
 import type { MemberOptions } from './member-options.js';
@@ -16,19 +16,6 @@ import { Changes, endedWithin } from './waits.js';
 const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
-
-/** Records handed out together; exactly one of `arrived` and `putBack` is called. */
-export interface Delivery {
-  /** As JSON. */
-  readonly messages: Buffer;
-  readonly count: number;
-  arrived(): void;
-  putBack(): void;
-  /** What lies before `positions` is not put back any more. @returns whether nothing is left */
-  passOver(positions: readonly TopicPartitionOffset[]): boolean;
-  /** After `arrived`, when the client turns out not to have read them: they come again, and what follows them. */
-  takeBack(): void;
-}
 
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
 export class GroupMember {
@@ -93,19 +80,7 @@ export class GroupMember {
     this.lastTake = this.options.now();
     const taken = this.logs.take(limits);
     if (taken === undefined) return undefined;
-    const { json: messages, count } = taken;
-    let { parts } = taken;
-    return {
-      messages,
-      count,
-      arrived: () => this.arrived(parts),
-      putBack: () => putBack(parts),
-      passOver: (positions) => {
-        parts = partsBehind(parts, positions);
-        return parts.every(({ begin, end }) => begin === end);
-      },
-      takeBack: () => this.takeBack(parts),
-    };
+    return deliveryOf(taken, this.commits, () => this.changes.tell());
   }
 
   /** Resolves when there may be records to take, at a join, at death, or at `signal`. @throws HttpError where nothing can be read */
@@ -197,25 +172,6 @@ export class GroupMember {
     this.changes.tell();
   }
 
-  private arrived(parts: readonly TakenPart[]): void {
-    for (const { from, end } of parts) {
-      from.isOut = false;
-      // it is somebody else's by now, and read again from the committed offset; or it was taken back meanwhile
-      if (from.isLost || from.nextOffset < end) continue;
-      // beyond `end` where what follows is not for readers
-      this.commits.delivered({ topic: from.topic, partition: from.partition, offset: from.nextOffset });
-    }
-  }
-
-  private takeBack(parts: readonly TakenPart[]): void {
-    putBack(parts);
-    for (const { from, begin: offset } of parts) {
-      const { topic, partition, nextOffset } = from;
-      if (!from.isLost && nextOffset === offset) this.commits.delivered({ topic, partition, offset });
-    }
-    this.changes.tell();
-  }
-
   private async commitInHaste(): Promise<void> {
     if (this.options.commitIntervalMs === undefined || this.state !== 'joined') return;
     await endedWithin(COMMIT_MS, this.commits.commitDelivered());
@@ -234,15 +190,4 @@ export class GroupMember {
     this.logs.assign([]);
     this.changes.tell();
   }
-}
-
-function partsBehind(
-  parts: readonly TakenPart[],
-  positions: readonly TopicPartitionOffset[],
-): readonly TakenPart[] {
-  const offsets = new Map(positions.map((position) => [partitionKey(position), position.offset]));
-  return parts.map((part) => {
-    const offset = offsets.get(partitionKey(part.from)) ?? 0;
-    return { ...part, begin: Math.max(part.begin, Math.min(offset, part.end)) };
-  });
 }

@@ -12,6 +12,7 @@ import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
 import type { BrokerDeps } from './deps.js';
 import { formatError } from './errors.js';
 import { Fetcher } from './fetcher.js';
+import { InstanceShares } from './instance-shares.js';
 import { LogReader } from './log-reader.js';
 import { LogWatch } from './log-watch.js';
 import type { PeerNetwork } from './peers/peer-network.js';
@@ -64,6 +65,7 @@ function depsOf(
   metrics: BrokerMetrics,
 ): BrokerDeps {
   const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
+  const access = accessByUser(config.users);
   const tallies = new Tallies();
   const reader = new LogReader(cluster, new LogWatch(cluster), replyBytes);
   const coordinators = new Coordinators(cluster);
@@ -75,7 +77,8 @@ function depsOf(
     sessionTimeoutMs,
     redeliver: config.redeliver,
     limits: { maxRecords: replyRecords, maxBytes: replyBytes },
-    countElsewhere: () => network.instancesElsewhere(config.name),
+    shares: new InstanceShares(access.values()),
+    countElsewhere: (owner) => network.instancesElsewhere(config.name, owner),
     tallies,
     log,
     now,
@@ -85,7 +88,7 @@ function depsOf(
   const produceMs = Math.max(100, timeoutMs - PRODUCE_MARGIN_MS);
   return {
     cluster,
-    access: accessByUser(config.users),
+    access,
     coordinators,
     producer: new Producer(cluster, produceMs, config.compression, tallies, now),
     fetcher: new Fetcher(cluster, reader, replyBytes),

@@ -93,12 +93,12 @@ export class RoutedInstances {
 
   /** As `ConsumerInstances.takeBack`. */
   takeBack(name: InstanceName, delivery: string, signal: AbortSignal, after?: Hop): Promise<void> {
-    const request = { operation: 'takeBack', name, delivery } as const;
     return this.atOwner(
       name,
       after,
       async () => this.options.local.takeBack(name, delivery),
-      async (peer, hop) => void (await this.ask(peer, hop, request, signal)),
+      async (peer, hop) =>
+        void (await this.ask(peer, hop, { operation: 'takeBack', name, delivery }, signal)),
     );
   }
 
@@ -115,10 +115,8 @@ export class RoutedInstances {
   /** Instances here and, in the rounds that are left, elsewhere. */
   async states(signal: AbortSignal, after?: Hop): Promise<InstanceState[]> {
     const found = await this.askOthers({ operation: 'list' }, LIST_MS, signal, after);
-    return [
-      ...this.options.local.states(),
-      ...(found as (ListReply | undefined)[]).flatMap((reply) => reply ?? []),
-    ];
+    const elsewhere = (found as (ListReply | undefined)[]).flatMap((reply) => reply ?? []);
+    return [...this.options.local.states(), ...elsewhere];
   }
 
   /** Whether an instance of that name belongs here. */

@@ -35,6 +35,14 @@ const user = z.strictObject({
     )
     .default('*')
     .describe('Topics that the user may name: one, or a beginning with * at the end.'),
+  maxInstances: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Most consumer instances that the user may have at a time; null: as many as the topics that the user may name have partitions.',
+    ),
   permission: z
     .enum(['full', 'produce', 'consume'])
     .default('full')

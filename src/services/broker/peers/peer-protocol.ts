@@ -33,8 +33,8 @@ export interface Pong {
   readonly id: string;
   /** It stops: what it has goes to others. */
   readonly isLeaving: boolean;
-  /** Consumer instances by cluster. */
-  readonly instances: Readonly<Record<string, number>>;
+  /** Consumer instances by cluster and owner. */
+  readonly instances: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 export type ListReply = readonly InstanceState[];
