@@ -34,7 +34,9 @@ const user = z.strictObject({
       'expected a topic, or the beginning of some with *',
     )
     .default('*')
-    .describe('Topics that the user may name: one, or a beginning with * at the end.'),
+    .describe(
+      "Topics that the user may name: one, or a beginning with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
+    ),
   maxInstances: z
     .int()
     .min(1)
