@@ -10,7 +10,7 @@ import { ConsumerInstances } from './consumer-instances.js';
 import { Coordinators } from './coordinators.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
 import type { BrokerDeps } from './deps.js';
-import { formatError } from './errors.js';
+import { formatError, refusalOf } from './errors.js';
 import { Fetcher } from './fetcher.js';
 import { InstanceShares } from './instance-shares.js';
 import { LogReader } from './log-reader.js';
@@ -45,7 +45,10 @@ export function openCluster(
   );
   const check = async () => {
     network.check();
-    await cluster.check();
+    await cluster.check().catch((error: unknown) => {
+      const refusal = refusalOf(error);
+      throw refusal === undefined ? error : new HttpError('backend_unavailable', refusal, { cause: error });
+    });
     if (!topicsMade.done) throw new HttpError('backend_unavailable', 'declared topics are not made yet');
   };
   return {
