@@ -16,6 +16,8 @@ import { Changes, endedWithin } from './waits.js';
 const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
+/** So often a member looks after itself, in ms: with the age of what is known of topics, 30 s until new partitions are noticed. */
+const TEND_MS = 5_000;
 
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
 export class GroupMember {
@@ -29,7 +31,7 @@ export class GroupMember {
   private readonly start: StartOffsets;
   private readonly logs: AssignedLogs;
   private readonly changes = new Changes();
-  private readonly idleCheck: NodeJS.Timeout;
+  private readonly tending: NodeJS.Timeout;
   private counts = '';
   private lastTake = 0;
 
@@ -62,8 +64,8 @@ export class GroupMember {
       onDeath: (error) => this.die(error),
     });
     options.onJoining();
-    this.idleCheck = setInterval(() => this.dropWhenIdle(), DROP_MS);
-    this.idleCheck.unref();
+    this.tending = setInterval(() => this.tend(), TEND_MS);
+    this.tending.unref();
   }
 
   get lag(): number {
@@ -120,7 +122,7 @@ export class GroupMember {
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.commits.stop();
-    clearInterval(this.idleCheck);
+    clearInterval(this.tending);
     await this.commitInHaste();
     this.state = 'closed';
     this.logs.assign([]);
@@ -177,8 +179,10 @@ export class GroupMember {
     await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
-  private dropWhenIdle(): void {
+  private tend(): void {
     if (this.options.now() - this.lastTake > DROP_MS) this.logs.drop();
+    // a request that waits for long would notice no new partition; what cannot be asked now is asked again
+    void this.noticeTopics().catch(() => {});
   }
 
   private die(error: HttpError): void {
@@ -186,7 +190,7 @@ export class GroupMember {
     this.state = 'dead';
     this.failure = error;
     this.commits.stop();
-    clearInterval(this.idleCheck);
+    clearInterval(this.tending);
     this.logs.assign([]);
     this.changes.tell();
   }
