@@ -9,6 +9,7 @@ import { Cluster } from './cluster.js';
 import { ConsumerInstances } from './consumer-instances.js';
 import { Coordinators } from './coordinators.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
+import { Unpacking } from './decompress.js';
 import type { BrokerDeps } from './deps.js';
 import { formatError, refusalOf } from './errors.js';
 import { Fetcher } from './fetcher.js';
@@ -70,7 +71,12 @@ function depsOf(
   const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
   const access = accessByUser(config.users);
   const tallies = new Tallies();
-  const reader = new LogReader(cluster, new LogWatch(cluster), replyBytes);
+  const reader = new LogReader(
+    cluster,
+    new LogWatch(cluster),
+    replyBytes,
+    new Unpacking(config.unpackedBytes),
+  );
   const coordinators = new Coordinators(cluster);
   const local = new ConsumerInstances({
     cluster,

@@ -150,6 +150,14 @@ const cluster = z.strictObject({
     .describe(
       'Bytes of records after which a fetch or consume returns; soft, a single record may be larger.',
     ),
+  unpackedBytes: z
+    .int()
+    .min(1024 * 1024)
+    .max(512 * 1024 * 1024)
+    .default(32 * 1024 * 1024)
+    .describe(
+      'Largest size in bytes of a compressed batch of records when it is unpacked; a larger one is 502 and not read.',
+    ),
   idleTimeoutMs: milliseconds(300_000, 100).describe(
     'A consumer instance that nobody asked for so long commits, leaves its group and is closed.',
   ),
