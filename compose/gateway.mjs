@@ -120,7 +120,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   for (const name of gatewaySecrets) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);
   // a first topic, so that the README's lines work: Kafka makes none by itself
-  if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings:3');
+  if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings:12');
   return { ...env, ...missingVariables(failed) };
 }
 

@@ -9,6 +9,7 @@ const EXPOSED = [
   'upstash-sync-token',
   'service-sync-token',
   'broker-consumer-state',
+  'broker-delivery',
   'broker-partition-errors',
   'x-request-id',
   'retry-after',

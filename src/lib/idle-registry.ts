@@ -37,6 +37,11 @@ export class IdleRegistry<Value> {
     return this.entries.size;
   }
 
+  /** Of values there are or that are being made. */
+  keys(): Iterable<string> {
+    return this.entries.keys();
+  }
+
   /** Those that are made. */
   values(): Value[] {
     return [...this.entries.values()].flatMap(({ ready }) => (ready === undefined ? [] : [ready]));

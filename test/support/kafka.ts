@@ -21,6 +21,8 @@ export interface KafkaNamespace {
   truncate(topic: string, offset: number): Promise<void>;
   /** A consumer of another kind joins the group; resolves to what makes it leave. */
   otherMember(group: string, topic: string): Promise<() => Promise<void>>;
+  /** Writes records to partition 0 in a transaction, and ends that. */
+  transaction(topic: string, values: readonly string[], end: 'commit' | 'abort'): Promise<void>;
   /** The values of a topic's records as bytes, read by a consumer of its own; as soon as there is one. */
   rawValues(topic: string): Promise<(Buffer | null)[]>;
   /** Removes all of it. */
@@ -80,6 +82,18 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       await consumer.run({ eachMessage: async () => {} });
       await joined;
       return () => consumer.disconnect();
+    },
+    transaction: async (topic, values, end) => {
+      const producer = kafka.producer({
+        transactionalId: `${prefix}${randomBytes(4).toString('hex')}`,
+        idempotent: true,
+        maxInFlightRequests: 1,
+      });
+      await producer.connect();
+      const transaction = await producer.transaction();
+      await transaction.send({ topic, messages: values.map((value) => ({ value, partition: 0 })) });
+      await transaction[end]();
+      await producer.disconnect();
     },
     rawValues: async (topic) => {
       const consumer = kafka.consumer({ groupId: `${prefix}raw-${randomBytes(4).toString('hex')}` });

@@ -1,6 +1,9 @@
 import { HttpError } from '../../http/errors.js';
 import type { UserSettings } from './settings.js';
 
+/** So Kafka, and what is built on it, calls topics that are not for its users. */
+const INTERNAL = '__';
+
 /** What one user of a cluster may do, and how groups of that user are called in Kafka. */
 export class Access {
   private readonly prefix: string;
@@ -16,8 +19,14 @@ export class Access {
     this.prefix = this.isPattern ? user.topicPattern.slice(0, -1) : user.topicPattern;
   }
 
-  /** Whether the user's pattern has room for the topic. */
+  /** `null`: the contract's limit. */
+  get maxInstances(): number | null {
+    return this.user.maxInstances;
+  }
+
+  /** Whether the user's pattern has room for the topic; a `*` alone has none for Kafka's own, such as `__consumer_offsets`. */
   mayName(topic: string): boolean {
+    if (topic.startsWith(INTERNAL) && !this.prefix.startsWith(INTERNAL)) return false;
     return this.isPattern ? topic.startsWith(this.prefix) : topic === this.prefix;
   }
 

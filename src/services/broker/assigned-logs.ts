@@ -1,7 +1,7 @@
 import type { HttpError } from '../../http/errors.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Position } from './fetch-call.js';
-import { isStale, type LogReader, type ReadFailure } from './log-reader.js';
+import { isStale, type LogReader, type ReadFailure, type ReadResult } from './log-reader.js';
 import { MessagesJson, type ReplyLimits } from './messages-json.js';
 import { pause } from './waits.js';
 
@@ -10,7 +10,7 @@ export interface TakenPart {
   readonly from: AssignedPartition;
   /** Offset of the first of them. */
   readonly begin: number;
-  /** Offset behind the last of them. */
+  /** Offset behind the last of them, and behind what follows and is not for readers. */
   readonly end: number;
 }
 
@@ -37,6 +37,8 @@ export interface AssignedLogsOptions {
   readonly reader: LogReader;
   /** Where to go on when an offset is not in the log any more. @throws HttpError where that is an error */
   readonly reset: (partition: AssignedPartition) => Promise<number>;
+  /** There was nothing for readers up to its next offset, and nothing of it is out. */
+  readonly onPassed: (partition: AssignedPartition) => void;
 }
 
 /** The partitions that a member of a group has: read when somebody asks, and a little ahead. */
@@ -86,8 +88,12 @@ export class AssignedLogs {
       putBack(begun);
       throw error;
     }
-    if (json.count === 0) return undefined;
+    if (json.count === 0) {
+      for (const { from } of begun) this.options.onPassed(from);
+      return undefined;
+    }
     const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
+    for (const { from } of parts) from.isOut = true;
     // the next reply begins with another partition
     this.partitions.push(...this.partitions.splice(0, 1));
     if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
@@ -139,12 +145,18 @@ export class AssignedLogs {
       const result = results.get(position);
       if (result === undefined) continue;
       if (result.end !== undefined) position.of.end = result.end;
-      if (result.failure === undefined) position.of.add(position.offset, result.records, result.next);
+      if (result.failure === undefined) this.add(position, result);
       else
         await this.recover(position.of, result.failure).catch((error: HttpError) => {
           this.error = error;
         });
     }
+  }
+
+  private add({ of, offset }: OwnPosition, { records, next }: ReadResult): void {
+    const before = of.nextOffset;
+    of.add(offset, records, next);
+    if (of.nextOffset > before && !of.isOut) this.options.onPassed(of);
   }
 
   private async recover(partition: AssignedPartition, failure: ReadFailure): Promise<void> {
@@ -159,7 +171,10 @@ export class AssignedLogs {
 
 /** They come next again: read anew, because nothing says when. */
 export function putBack(parts: readonly Pick<TakenPart, 'from' | 'begin'>[]): void {
-  for (const { from, begin } of parts) if (begin < from.nextOffset) from.moveTo(begin);
+  for (const { from, begin } of parts) {
+    from.isOut = false;
+    if (begin < from.nextOffset) from.moveTo(begin);
+  }
 }
 
 function positionOf(of: AssignedPartition): OwnPosition {

@@ -8,7 +8,12 @@ export class AssignedPartition {
   /** End of the log when it was last read. */
   end: number | undefined;
   private readonly chunks: RecordCursor[] = [];
-  /** Offset behind the last record that was handed out: where to read on when what is held is dropped. */
+  /** Records of it are on their way to a client, or wait for its confirmation. */
+  isOut = false;
+  /**
+   * Offset behind the last record that was handed out, and behind what follows that and is not for readers (control records,
+   * aborted transactions): where to read on when what is held is dropped.
+   */
   private handedOut: number;
 
   constructor(
@@ -50,6 +55,7 @@ export class AssignedPartition {
     if (from !== this.readFrom || this.isLost) return;
     if (records !== undefined) this.chunks.push(records);
     this.readFrom = next;
+    if (this.isEmpty) this.handedOut = next;
   }
 
   /** Reads on there, whatever was handed out. */
@@ -72,6 +78,7 @@ export class AssignedPartition {
       if (!isDone) return false;
       this.chunks.shift();
     }
+    this.handedOut = this.readFrom;
     return true;
   }
 }

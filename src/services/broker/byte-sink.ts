@@ -1,3 +1,9 @@
+/** From so many bytes on a call of copyWithin costs less than a loop over them. */
+const LONG = 256;
+
+/** There are more than the limit. */
+export class TooManyBytes extends Error {}
+
 /** Grows as it is written to, up to a limit; copies from what it holds, as LZ77 formats need it. */
 export class ByteSink {
   private bytes: Buffer;
@@ -7,7 +13,7 @@ export class ByteSink {
     expected: number,
     private readonly limit: number,
   ) {
-    if (expected > limit) throw new Error('the unpacked bytes are too many');
+    if (expected > limit) throw new TooManyBytes('the unpacked bytes are too many');
     this.bytes = Buffer.allocUnsafe(expected);
   }
 
@@ -27,16 +33,24 @@ export class ByteSink {
     if (distance === 0 || distance > this.length) throw new Error('a copy begins before the start');
     this.makeRoom(count);
     const { bytes } = this;
-    let at = this.length;
-    if (distance >= count) bytes.copyWithin(at, at - distance, at - distance + count);
-    else for (let left = count; left > 0; left--, at++) bytes[at] = bytes[at - distance] as number;
+    const { length } = this;
+    const start = length - distance;
+    if (distance >= count) bytes.copyWithin(length, start, start + count);
+    else if (count < LONG) for (let i = 0; i < count; i++) bytes[length + i] = bytes[start + i] as number;
+    // what can be copied grows with each copy
+    else
+      for (let copied = 0; copied < count; ) {
+        const size = Math.min(distance + copied, count - copied);
+        bytes.copyWithin(length + copied, start, start + size);
+        copied += size;
+      }
     this.length += count;
   }
 
   private makeRoom(count: number): void {
     const needed = this.length + count;
     if (needed <= this.bytes.length) return;
-    if (needed > this.limit) throw new Error('the unpacked bytes are too many');
+    if (needed > this.limit) throw new TooManyBytes('the unpacked bytes are too many');
     const larger = Buffer.allocUnsafe(Math.min(this.limit, Math.max(needed, this.bytes.length * 2)));
     this.bytes.copy(larger, 0, 0, this.length);
     this.bytes = larger;

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { Connections } from './connections.js';
-import { unavailable } from './errors.js';
+import { refusalOf, unavailable } from './errors.js';
 import type { Address, KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
 import type { Api } from './kafkajs-internals.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
@@ -16,7 +16,7 @@ export type Lane = 'control' | 'produce' | 'fetch' | `poll ${number}`;
 /** A question about topics is answered from memory by a broker that is well; with a new connection, 2 s in all. In ms. */
 const METADATA_MS = 1_100;
 /** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
-const TOPIC_AGE_MS = 30_000;
+const TOPIC_AGE_MS = 25_000;
 /** Asked about more topics at once, Kafka is asked for all: it looks up 100,000 names for longer than `METADATA_MS`. */
 const MANY_TOPICS = 1_000;
 /** kafkajs sends an empty list as null, which asks for all. */
@@ -157,8 +157,9 @@ export class Cluster {
     const seeds = this.seeds.map((address) =>
       this.connections.to(`seed ${address.host}:${address.port}`, address),
     );
-    return Promise.any(seeds).catch((error: AggregateError) => {
-      throw unavailable(error.errors[0]);
+    return Promise.any(seeds).catch(({ errors }: AggregateError) => {
+      // one that refuses the gateway tells more than one that is away
+      throw unavailable(errors.find((error) => refusalOf(error) !== undefined) ?? errors[0]);
     });
   }
 

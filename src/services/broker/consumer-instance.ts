@@ -1,9 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
+import { Deliveries, unknownDelivery } from './deliveries.js';
+import type { Delivery } from './delivery.js';
 import { kafkaType } from './errors.js';
-import type { Delivery, GroupMember } from './group-member.js';
+import type { GroupMember } from './group-member.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 import { NO_MESSAGES, type ReplyLimits } from './messages-json.js';
 import { Turns } from './turns.js';
@@ -11,8 +12,6 @@ import { pause, untilAborted } from './waits.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
-/** So many deliveries can be taken back, the latest: a client tells soon that it has not read one. */
-const RECENT = 16;
 /** Pause before a commit that met a rebalance is tried again, in ms. */
 const REBALANCE_PAUSE_MS = 100;
 const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
@@ -25,8 +24,17 @@ export interface Consumed {
   /** Whether the instance has its partitions: an empty reply while joining does not mean an empty topic. */
   readonly isJoined: boolean;
   settle(arrived: boolean): void;
-  /** By which what was settled can be taken back; `undefined` where there is nothing. */
+  /** By which it is confirmed, and taken back when it was settled; `undefined` where there is nothing. */
   readonly delivery?: string | undefined;
+}
+
+/** What a consume asks for. */
+export interface Pull {
+  readonly topics: readonly string[];
+  /** Whether its records come again unless they are confirmed; `undefined`: as the instance does it. */
+  readonly redeliver: boolean | undefined;
+  /** Delivery that the client has read. */
+  readonly acknowledged: string | undefined;
 }
 
 export interface ConsumerInstanceOptions {
@@ -34,6 +42,8 @@ export interface ConsumerInstanceOptions {
   readonly name: string;
   readonly topics: readonly string[];
   readonly limits: ReplyLimits;
+  /** Whether records come again unless they are confirmed, where a consume does not say. */
+  readonly redeliver: boolean;
   /** Begins to join the group at once. */
   readonly createMember: (topics: readonly string[]) => GroupMember;
 }
@@ -44,7 +54,7 @@ export class ConsumerInstance {
   private member: GroupMember;
   private readonly turns = new Turns();
   private readonly closing = new AbortController();
-  private readonly recent = new Map<string, () => void>();
+  private readonly deliveries = new Deliveries();
 
   constructor(private readonly options: ConsumerInstanceOptions) {
     // every waiting request listens to it
@@ -76,27 +86,36 @@ export class ConsumerInstance {
   }
 
   /**
-   * Records of `topics`, as soon as there are any; none when `deadline` passes, the client goes or the instance is closed.
+   * Records of the topics, as soon as there are any; none when `deadline` passes, the client goes or the instance is closed.
    * Other topics than before replace those: what was delivered is committed (where commits are automatic) and the group
    * joined anew.
    * @throws HttpError when the consumer cannot join or dies
    */
-  async consume(topics: readonly string[], deadline: AbortSignal): Promise<Consumed> {
+  async consume(pull: Pull, deadline: AbortSignal): Promise<Consumed> {
+    if (pull.acknowledged !== undefined) this.deliveries.confirm(pull.acknowledged);
     const until = deadlineOf(undefined, deadline, this.closing.signal);
     try {
       const endTurn = await this.turns.take(until.signal);
       if (endTurn === undefined) return this.nothing(() => {});
-      return await this.takeInTurn(topics, endTurn, until.signal);
+      return await this.takeInTurn(pull, endTurn, until.signal);
     } finally {
       until.release();
     }
   }
 
   /**
-   * Commits `positions` as they are, or what was last delivered when there are none.
-   * @throws HttpError 409 for partitions of others, 503 when the group does not come to rest in time
+   * Commits `positions` as they are, or what was last delivered when there are none: up to the delivery `acknowledged`
+   * where one is given.
+   * @throws HttpError 409 for partitions of others and deliveries that are not known, 503 when the group does not come
+   * to rest in time
    */
-  async commit(positions: readonly TopicPartitionOffset[], deadline: AbortSignal): Promise<void> {
+  async commit(
+    positions: readonly TopicPartitionOffset[],
+    acknowledged: string | undefined,
+    deadline: AbortSignal,
+  ): Promise<void> {
+    if (acknowledged !== undefined && !this.deliveries.confirm(acknowledged)) throw unknownDelivery();
+    if (acknowledged === undefined && positions.length === 0) this.deliveries.confirmLast();
     const until = deadlineOf(undefined, deadline, this.closing.signal);
     try {
       while (!(await this.tryCommit(positions, until.signal)));
@@ -107,8 +126,7 @@ export class ConsumerInstance {
 
   /** The client has not read what was settled as arrived: it is delivered again. */
   takeBack(delivery: string): void {
-    this.recent.get(delivery)?.();
-    this.recent.delete(delivery);
+    this.deliveries.takeBack(delivery);
   }
 
   /** Wakes whoever waits, commits, leaves the group. */
@@ -132,6 +150,7 @@ export class ConsumerInstance {
     }
     try {
       await (positions.length > 0 ? member.commits.commit(positions) : member.commits.commitDelivered());
+      this.deliveries.confirmBefore(positions);
       return true;
     } catch (error) {
       if (!REBALANCING.has(kafkaType(error) ?? '') || until.aborted) throw error;
@@ -142,16 +161,17 @@ export class ConsumerInstance {
   }
 
   private async takeInTurn(
-    topics: readonly string[],
+    { topics, redeliver = this.options.redeliver }: Pull,
     endTurn: () => void,
     until: AbortSignal,
   ): Promise<Consumed> {
     try {
+      this.deliveries.putBackHeld();
       const replaced = this.renewed(sorted(topics));
       await untilAborted(replaced, until);
       while (!until.aborted) {
         const delivery = this.member.take(this.options.limits);
-        if (delivery !== undefined) return this.delivered(delivery, endTurn);
+        if (delivery !== undefined) return this.delivered(delivery, redeliver, endTurn);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);
       }
@@ -163,21 +183,14 @@ export class ConsumerInstance {
     }
   }
 
-  private delivered(
-    { messages, count, arrived, putBack, takeBack }: Delivery,
-    endTurn: () => void,
-  ): Consumed {
-    const delivery = randomUUID();
-    const settle = (isThere: boolean) => {
-      if (isThere) {
-        arrived();
-        this.recent.set(delivery, takeBack);
-        const [oldest] = this.recent.keys();
-        if (this.recent.size > RECENT) this.recent.delete(oldest as string);
-      } else putBack();
+  private delivered(delivery: Delivery, mustConfirm: boolean, endTurn: () => void): Consumed {
+    const { messages, count } = delivery;
+    const { id, settle } = this.deliveries.begin(delivery, mustConfirm);
+    const settled = (isSent: boolean) => {
+      settle(isSent);
       endTurn();
     };
-    return { messages, count, isJoined: true, settle, delivery };
+    return { messages, count, isJoined: true, settle: settled, delivery: id };
   }
 
   private nothing(settle: () => void): Consumed {

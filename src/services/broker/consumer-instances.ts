@@ -5,9 +5,11 @@ import type { Cluster } from './cluster.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
-import type { TopicPartitionOffset } from './group-offsets.js';
+import type { CommitRequest } from './group-offsets.js';
+import type { InstanceShares } from './instance-shares.js';
 import { type InstanceName, type InstanceState, instanceKey, type Wait } from './instance-state.js';
 import type { LogReader } from './log-reader.js';
+import { chosenBy } from './member-options.js';
 import type { ReplyLimits } from './messages-json.js';
 import type { ConsumerHeaders } from './schemas.js';
 import { checkCommitted } from './start-offsets.js';
@@ -22,9 +24,12 @@ export interface ConsumerInstancesOptions {
   readonly reader: LogReader;
   readonly idleTimeoutMs: number;
   readonly sessionTimeoutMs: number;
+  /** Whether instances without automatic commits are given again what they have not committed. */
+  readonly redeliver: boolean;
   readonly limits: ReplyLimits;
-  /** Instances that other gateways have. */
-  readonly countElsewhere: () => number;
+  readonly shares: InstanceShares;
+  /** Instances that other gateways have of an owner's. */
+  readonly countElsewhere: (owner: string) => number;
   readonly tallies: Tallies;
   readonly log: Logger;
   readonly now: () => number;
@@ -62,7 +67,8 @@ export class ConsumerInstances {
       this.create(name, topics, headers, beforeMaking),
     );
     try {
-      const consumed = await hold.value.consume(topics, wait.signal);
+      const { 'broker-redeliver': redeliver, 'broker-acknowledge': acknowledged } = headers;
+      const consumed = await hold.value.consume({ topics, redeliver, acknowledged }, wait.signal);
       // nothing may mean that Kafka is away, and the caller is to know
       if (consumed.count === 0) await this.checkBackend(consumed);
       return {
@@ -78,15 +84,15 @@ export class ConsumerInstances {
     }
   }
 
-  /** @throws HttpError 404 when there is no such instance */
+  /** As `ConsumerInstance.commit`. @throws HttpError 404 when there is no such instance */
   async commit(
     name: InstanceName,
-    positions: readonly TopicPartitionOffset[],
+    { positions, acknowledged }: CommitRequest,
     deadline: AbortSignal,
   ): Promise<void> {
     const hold = await this.registry.hold(instanceKey(name), () => Promise.reject(this.unknown(name)));
     try {
-      await hold.value.commit(positions, deadline);
+      await hold.value.commit(positions, acknowledged, deadline);
     } finally {
       hold.release();
     }
@@ -112,6 +118,11 @@ export class ConsumerInstances {
   /** How many there are or are being made. */
   get count(): number {
     return this.registry.size;
+  }
+
+  /** The same by owner. */
+  countsByOwner(): Record<string, number> {
+    return this.options.shares.countsOf(this.registry.keys());
   }
 
   /** By group, as far as they are known. */
@@ -142,12 +153,10 @@ export class ConsumerInstances {
   }
 
   private async checkBackend(consumed: Consumed): Promise<void> {
-    try {
-      await this.options.cluster.check();
-    } catch (error) {
+    await this.options.cluster.check().catch((error: unknown) => {
       consumed.settle(false);
       throw error;
-    }
+    });
   }
 
   private async create(
@@ -157,14 +166,16 @@ export class ConsumerInstances {
     beforeMaking: () => Promise<unknown>,
   ): Promise<ConsumerInstance> {
     const { limits } = this.options;
-    await Promise.all([this.checkLimit(), beforeMaking()]);
+    await Promise.all([this.checkLimit(group), beforeMaking()]);
     if (headers['broker-auto-offset-reset'] === 'none') {
       const { cluster, coordinators } = this.options;
       await checkCommitted(cluster, coordinators, group, topics);
     }
     this.options.log.info({ group, instance }, 'consumer instance created');
     const createMember = (wanted: readonly string[]) => this.createMember(group, instance, wanted, headers);
-    return new ConsumerInstance({ group, name: instance, topics, limits, createMember });
+    // with automatic commits nobody says by itself what has arrived
+    const redeliver = this.options.redeliver && !headers['broker-enable-auto-commit'];
+    return new ConsumerInstance({ group, name: instance, topics, limits, redeliver, createMember });
   }
 
   private createMember(
@@ -173,23 +184,13 @@ export class ConsumerInstances {
     topics: readonly string[],
     headers: ConsumerHeaders,
   ): GroupMember {
-    const { cluster, coordinators, reader, tallies, log, now } = this.options;
     return new GroupMember({
-      cluster,
-      coordinators,
-      reader,
+      ...this.options,
       group,
       instance,
       topics,
-      offsetReset: headers['broker-auto-offset-reset'],
-      commitIntervalMs: headers['broker-enable-auto-commit']
-        ? headers['broker-auto-commit-interval']
-        : undefined,
-      sessionTimeoutMs: headers['broker-session-timeout-ms'] ?? this.options.sessionTimeoutMs,
+      ...chosenBy(headers, this.options.sessionTimeoutMs),
       onJoining: () => this.hurryOthers(group, instance),
-      tallies,
-      log,
-      now,
     });
   }
 
@@ -203,12 +204,11 @@ export class ConsumerInstances {
   }
 
   /** There is no use in more instances than partitions: the contract's limit. */
-  private async checkLimit(): Promise<void> {
-    const topics = await this.options.cluster.allTopics();
-    const partitions = topics.reduce((sum, topic) => sum + topic.partitions.length, 0);
-    if (this.registry.size + this.options.countElsewhere() <= partitions) return;
-    const text = `There are as many consumer instances as partitions of all topics (${partitions}); delete one first.`;
-    throw new HttpError('conflict', text);
+  private async checkLimit(group: string): Promise<void> {
+    const { cluster, countElsewhere, shares } = this.options;
+    const owner = shares.ownerOf(group);
+    const topics = await cluster.allTopics();
+    shares.check(owner, (this.countsByOwner()[owner] ?? 0) + countElsewhere(owner), topics);
   }
 
   private unknown({ group, instance }: InstanceName): HttpError {

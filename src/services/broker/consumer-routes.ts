@@ -52,13 +52,14 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     methods: ['GET', 'POST'],
     changesData: true,
     path: '/commit/:group/:instance',
-    request: { params: schemas.groupParams, body: schemas.commitBody },
+    request: { params: schemas.groupParams, headers: schemas.commitHeaders, body: schemas.commitBody },
     reply: schemas.successReply,
     errors: consumeErrors,
-    handle: async ({ params, body }, context, deps) => {
+    handle: async ({ params, headers, body: positions }, context, deps) => {
       const access = accessOf(context, deps);
-      access.checkConsume(body.map(({ topic }) => topic));
-      await deps.consumers.commit(nameIn(access, params), body, context.signal);
+      access.checkConsume(positions.map(({ topic }) => topic));
+      const acknowledged = headers['broker-acknowledge'];
+      await deps.consumers.commit(nameIn(access, params), { positions, acknowledged }, context.signal);
       return SUCCESS;
     },
   }),
@@ -117,6 +118,7 @@ async function consume(
   });
   return new Reply(200, new JsonText(consumed.messages), {
     'Broker-Consumer-State': consumed.isJoined ? 'joined' : 'joining',
+    ...(consumed.delivery === undefined ? {} : { 'Broker-Delivery': consumed.delivery }),
   });
 }
 

@@ -3,6 +3,7 @@ import type { Access } from './access.js';
 import type { Cluster } from './cluster.js';
 import type { Coordinators } from './coordinators.js';
 import type { Fetcher } from './fetcher.js';
+import { parseLeniently } from './lenient-json.js';
 import type { Producer } from './producer.js';
 import type { RoutedInstances } from './routed-instances.js';
 
@@ -19,7 +20,8 @@ export interface BrokerDeps {
   readonly maxWaitMs: number;
 }
 
-export const brokerRoute = jsonRoute<BrokerDeps>();
+const route = jsonRoute<BrokerDeps>();
+export const brokerRoute: typeof route = (definition) => route({ parseBody: parseLeniently, ...definition });
 
 /** The contract's wait for records where the request gives none, in ms. */
 export const DEFAULT_WAIT_MS = 1_000;

@@ -87,14 +87,31 @@ export function translateError(error: unknown): HttpError {
     // kafkajs' retrier wraps an error without its type: the first one along the chain is Kafka's
     const meaning = link.type === undefined ? undefined : MEANING[link.type];
     if (meaning !== undefined) return new HttpError(meaning[0], meaning[1], { cause: error });
-    if (link.name === 'KafkaJSSASLAuthenticationError')
-      return new HttpError('backend_unavailable', 'Kafka does not let the gateway in.', { cause: error });
+    if (refusalOf(link) !== undefined) return unavailable(error);
   }
   return new HttpError('backend_error', undefined, { cause: error });
 }
 
 export function unavailable(cause: unknown): HttpError {
-  return new HttpError('backend_unavailable', 'Kafka cannot be reached.', { cause });
+  const text =
+    refusalOf(cause) === undefined
+      ? 'Kafka cannot be reached.'
+      : 'Kafka and the gateway do not trust each other.';
+  return new HttpError('backend_unavailable', text, { cause });
+}
+
+/** Codes of OpenSSL and Node for certificates and handshakes. */
+const TLS_CODE = /CERT|SIGNATURE|ISSUER|_CA$|HOSTNAME_MISMATCH|^ERR_(TLS|SSL)_|^EPROTO$/;
+
+/** Why a broker that can be reached is of no use, for operators, with the key to look at; `undefined` for any other trouble. */
+export function refusalOf(error: unknown): string | undefined {
+  for (const { name, code } of causes(error)) {
+    if (name === 'KafkaJSSASLAuthenticationError')
+      return "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)";
+    if (code !== undefined && TLS_CODE.test(code))
+      return `TLS with Kafka fails: ${code} (broker.clusters[].tls)`;
+  }
+  return undefined;
 }
 
 /** Kafka's error type, wherever along the causes it stands. */
@@ -102,8 +119,8 @@ export function kafkaType(error: unknown): string | undefined {
   return causes(error).find((link) => link.type !== undefined)?.type;
 }
 
-function causes(error: unknown): (Error & { type?: string })[] {
-  const chain: (Error & { type?: string })[] = [];
+function causes(error: unknown): (Error & { type?: string; code?: string })[] {
+  const chain: (Error & { type?: string; code?: string })[] = [];
   for (let link = error; types.isNativeError(link) && chain.length < 6; link = link.cause) chain.push(link);
   return chain;
 }

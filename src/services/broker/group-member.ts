@@ -1,13 +1,14 @@
 import type { HttpError } from '../../http/errors.js';
-import { AssignedLogs, putBack, type TakenPart } from './assigned-logs.js';
+import { AssignedLogs } from './assigned-logs.js';
 import { AssignedPartition } from './assigned-partition.js';
+import { type Delivery, deliveryOf } from './delivery.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
 import type { MemberOptions } from './member-options.js';
 import type { ReplyLimits } from './messages-json.js';
 import { OffsetCommits } from './offset-commits.js';
 import { partitionKey, type TopicPartition } from './partitions.js';
-import { StartOffsets } from './start-offsets.js';
+import { type StartOffset, StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
 import { Changes, endedWithin } from './waits.js';
 
@@ -15,17 +16,8 @@ import { Changes, endedWithin } from './waits.js';
 const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
-
-/** Records handed out together; exactly one of `arrived` and `putBack` is called. */
-export interface Delivery {
-  /** As JSON. */
-  readonly messages: Buffer;
-  readonly count: number;
-  arrived(): void;
-  putBack(): void;
-  /** After `arrived`, when the client turns out not to have read them: they come again, and what follows them. */
-  takeBack(): void;
-}
+/** So often a member looks after itself, in ms: with the age of what is known of topics, 30 s until new partitions are noticed. */
+const TEND_MS = 5_000;
 
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
 export class GroupMember {
@@ -39,14 +31,19 @@ export class GroupMember {
   private readonly start: StartOffsets;
   private readonly logs: AssignedLogs;
   private readonly changes = new Changes();
-  private readonly idleCheck: NodeJS.Timeout;
+  private readonly tending: NodeJS.Timeout;
   private counts = '';
   private lastTake = 0;
 
   constructor(private readonly options: MemberOptions) {
     const { cluster, coordinators, reader, group, commitIntervalMs, topics } = options;
     this.start = new StartOffsets(cluster, coordinators, group, options.offsetReset);
-    this.logs = new AssignedLogs({ reader, reset: (partition) => this.start.again(partition) });
+    this.logs = new AssignedLogs({
+      reader,
+      reset: (partition) => this.start.again(partition),
+      onPassed: ({ topic, partition, nextOffset: offset }) =>
+        this.commits.passed({ topic, partition, offset }),
+    });
     this.commits = new OffsetCommits({
       coordinators,
       membership: () => this.session.membership,
@@ -67,8 +64,8 @@ export class GroupMember {
       onDeath: (error) => this.die(error),
     });
     options.onJoining();
-    this.idleCheck = setInterval(() => this.dropWhenIdle(), DROP_MS);
-    this.idleCheck.unref();
+    this.tending = setInterval(() => this.tend(), TEND_MS);
+    this.tending.unref();
   }
 
   get lag(): number {
@@ -85,14 +82,7 @@ export class GroupMember {
     this.lastTake = this.options.now();
     const taken = this.logs.take(limits);
     if (taken === undefined) return undefined;
-    const { json: messages, count, parts } = taken;
-    return {
-      messages,
-      count,
-      arrived: () => this.arrived(parts),
-      putBack: () => putBack(parts),
-      takeBack: () => this.takeBack(parts),
-    };
+    return deliveryOf(taken, this.commits, () => this.changes.tell());
   }
 
   /** Resolves when there may be records to take, at a join, at death, or at `signal`. @throws HttpError where nothing can be read */
@@ -132,7 +122,7 @@ export class GroupMember {
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.commits.stop();
-    clearInterval(this.idleCheck);
+    clearInterval(this.tending);
     await this.commitInHaste();
     this.state = 'closed';
     this.logs.assign([]);
@@ -150,19 +140,29 @@ export class GroupMember {
     if (this.isLost) return;
     // what was delivered before of partitions that others may have had meanwhile is read again from there
     this.commits.keepOnly(isKept);
-    for (const { topic, partition, readFrom, isReset } of added) {
-      // like the Java client: else a group that has read nothing yet would begin elsewhere after a restart
-      if (isReset && this.options.commitIntervalMs !== undefined)
-        this.commits.delivered({ topic, partition, offset: readFrom });
-    }
     this.logs.assign([
       ...kept,
       ...added.map((one) => new AssignedPartition(one.topic, one.partition, one.readFrom)),
     ]);
     this.assignment = assignment;
+    await this.commitStart(added.filter(({ isReset }) => isReset));
+    if (this.isLost) return;
     this.state = 'joined';
     this.options.tallies.joins += 1;
     this.changes.tell();
+  }
+
+  /**
+   * Before anybody is told of the join: a group that has read nothing yet would begin elsewhere after a crash, and with
+   * `latest` pass over what came meanwhile.
+   */
+  private async commitStart(begun: readonly StartOffset[]): Promise<void> {
+    const { commitIntervalMs, offsetReset } = this.options;
+    if (begun.length === 0 || (commitIntervalMs === undefined && offsetReset !== 'latest')) return;
+    for (const { topic, partition, readFrom: offset } of begun)
+      this.commits.passed({ topic, partition, offset });
+    // what fails here, such as in a rebalance, goes with the next commit
+    await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
   private async rebalance(canCommit: boolean): Promise<void> {
@@ -174,30 +174,15 @@ export class GroupMember {
     this.changes.tell();
   }
 
-  private arrived(parts: readonly TakenPart[]): void {
-    for (const { from, end } of parts) {
-      // it is somebody else's by now, and read again from the committed offset; or it was taken back meanwhile
-      if (from.isLost || from.nextOffset < end) continue;
-      this.commits.delivered({ topic: from.topic, partition: from.partition, offset: end });
-    }
-  }
-
-  private takeBack(parts: readonly TakenPart[]): void {
-    putBack(parts);
-    for (const { from, begin: offset } of parts) {
-      const { topic, partition, nextOffset } = from;
-      if (!from.isLost && nextOffset === offset) this.commits.delivered({ topic, partition, offset });
-    }
-    this.changes.tell();
-  }
-
   private async commitInHaste(): Promise<void> {
     if (this.options.commitIntervalMs === undefined || this.state !== 'joined') return;
     await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
-  private dropWhenIdle(): void {
+  private tend(): void {
     if (this.options.now() - this.lastTake > DROP_MS) this.logs.drop();
+    // a request that waits for long would notice no new partition; what cannot be asked now is asked again
+    void this.noticeTopics().catch(() => {});
   }
 
   private die(error: HttpError): void {
@@ -205,7 +190,7 @@ export class GroupMember {
     this.state = 'dead';
     this.failure = error;
     this.commits.stop();
-    clearInterval(this.idleCheck);
+    clearInterval(this.tending);
     this.logs.assign([]);
     this.changes.tell();
   }

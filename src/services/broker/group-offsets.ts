@@ -7,6 +7,14 @@ export interface TopicPartitionOffset extends TopicPartition {
   readonly offset: number;
 }
 
+/** What a client commits. */
+export interface CommitRequest {
+  /** None: what was last delivered. */
+  readonly positions: readonly TopicPartitionOffset[];
+  /** Delivery that the client has read. */
+  readonly acknowledged?: string | undefined;
+}
+
 /** Who commits: a member of the group in its generation. */
 export interface Membership {
   readonly group: string;

@@ -45,3 +45,8 @@ export function groupsOf(
 export function instanceKey({ group, instance }: InstanceName): string {
   return JSON.stringify([group, instance]);
 }
+
+/** The group in `instanceKey`. */
+export function groupOfKey(key: string): string {
+  return (JSON.parse(key) as [string, string])[0];
+}

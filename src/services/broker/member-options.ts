@@ -2,6 +2,7 @@ import type { Logger } from '../../lib/logger.js';
 import type { Cluster } from './cluster.js';
 import type { Coordinators } from './coordinators.js';
 import type { LogReader } from './log-reader.js';
+import type { ConsumerHeaders } from './schemas.js';
 import type { OffsetReset } from './start-offsets.js';
 import type { Tallies } from './tallies.js';
 
@@ -22,4 +23,18 @@ export interface MemberOptions {
   readonly tallies: Tallies;
   readonly log: Logger;
   readonly now: () => number;
+}
+
+/** What the headers of the consume that makes an instance choose. @param sessionTimeoutMs where they do not */
+export function chosenBy(
+  headers: ConsumerHeaders,
+  sessionTimeoutMs: number,
+): Pick<MemberOptions, 'offsetReset' | 'commitIntervalMs' | 'sessionTimeoutMs'> {
+  return {
+    offsetReset: headers['broker-auto-offset-reset'],
+    commitIntervalMs: headers['broker-enable-auto-commit']
+      ? headers['broker-auto-commit-interval']
+      : undefined,
+    sessionTimeoutMs: headers['broker-session-timeout-ms'] ?? sessionTimeoutMs,
+  };
 }

@@ -16,6 +16,8 @@ export interface OffsetCommitsOptions {
 /** What one consumer delivered and has not committed yet. */
 export class OffsetCommits {
   private readonly uncommitted = new Map<string, TopicPartitionOffset>();
+  /** Partitions that a client has committed itself since something of them was delivered. */
+  private readonly chosen = new Set<string>();
   private lastInTurn: Promise<void> = Promise.resolve();
   private timer: NodeJS.Timeout | undefined;
   private isSomethingLost = false;
@@ -37,7 +39,14 @@ export class OffsetCommits {
 
   delivered(position: TopicPartitionOffset): void {
     this.isSomethingLost = false;
+    this.chosen.delete(partitionKey(position));
     this.uncommitted.set(partitionKey(position), position);
+  }
+
+  /** Nothing for readers lies before `position`: committed with the rest, unless the client has chosen where to go on. */
+  passed(position: TopicPartitionOffset): void {
+    const key = partitionKey(position);
+    if (!this.chosen.has(key)) this.uncommitted.set(key, position);
   }
 
   /** What was delivered of other partitions than these is read again. */
@@ -67,7 +76,10 @@ export class OffsetCommits {
     return this.inTurn(async () => {
       await this.send(positions);
       // a later commit of what was delivered must not undo this one
-      for (const position of positions) this.uncommitted.delete(partitionKey(position));
+      for (const key of positions.map(partitionKey)) {
+        this.uncommitted.delete(key);
+        this.chosen.add(key);
+      }
     });
   }
 

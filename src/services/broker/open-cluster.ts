@@ -9,9 +9,11 @@ import { Cluster } from './cluster.js';
 import { ConsumerInstances } from './consumer-instances.js';
 import { Coordinators } from './coordinators.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './declared-topics.js';
+import { Unpacking } from './decompress.js';
 import type { BrokerDeps } from './deps.js';
-import { formatError } from './errors.js';
+import { formatError, refusalOf } from './errors.js';
 import { Fetcher } from './fetcher.js';
+import { InstanceShares } from './instance-shares.js';
 import { LogReader } from './log-reader.js';
 import { LogWatch } from './log-watch.js';
 import type { PeerNetwork } from './peers/peer-network.js';
@@ -44,7 +46,10 @@ export function openCluster(
   );
   const check = async () => {
     network.check();
-    await cluster.check();
+    await cluster.check().catch((error: unknown) => {
+      const refusal = refusalOf(error);
+      throw refusal === undefined ? error : new HttpError('backend_unavailable', refusal, { cause: error });
+    });
     if (!topicsMade.done) throw new HttpError('backend_unavailable', 'declared topics are not made yet');
   };
   return {
@@ -64,8 +69,14 @@ function depsOf(
   metrics: BrokerMetrics,
 ): BrokerDeps {
   const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
+  const access = accessByUser(config.users);
   const tallies = new Tallies();
-  const reader = new LogReader(cluster, new LogWatch(cluster), replyBytes);
+  const reader = new LogReader(
+    cluster,
+    new LogWatch(cluster),
+    replyBytes,
+    new Unpacking(config.unpackedBytes),
+  );
   const coordinators = new Coordinators(cluster);
   const local = new ConsumerInstances({
     cluster,
@@ -73,8 +84,10 @@ function depsOf(
     reader,
     idleTimeoutMs,
     sessionTimeoutMs,
+    redeliver: config.redeliver,
     limits: { maxRecords: replyRecords, maxBytes: replyBytes },
-    countElsewhere: () => network.instancesElsewhere(config.name),
+    shares: new InstanceShares(access.values()),
+    countElsewhere: (owner) => network.instancesElsewhere(config.name, owner),
     tallies,
     log,
     now,
@@ -84,7 +97,7 @@ function depsOf(
   const produceMs = Math.max(100, timeoutMs - PRODUCE_MARGIN_MS);
   return {
     cluster,
-    access: accessByUser(config.users),
+    access,
     coordinators,
     producer: new Producer(cluster, produceMs, config.compression, tallies, now),
     fetcher: new Fetcher(cluster, reader, replyBytes),

@@ -1,6 +1,6 @@
 import { HttpError } from '../../http/errors.js';
 import { ByteReader, readInt64 } from './byte-reader.js';
-import { decompress } from './decompress.js';
+import type { Unpacking } from './decompress.js';
 import { type ByteSource, byteSource } from './json-bytes.js';
 
 // Read here and not by kafkajs: its decoder makes a dozen objects and Long arithmetic of every record, and gives
@@ -39,6 +39,13 @@ const TRANSACTIONAL = 0x10;
 const CONTROL = 0x20;
 const ABORT = 0;
 
+/** What one look at logs may unpack. */
+export interface UnpackBudget {
+  readonly unpacking: Unpacking;
+  /** Bytes; when none are left, further compressed batches wait for the next look. */
+  left: number;
+}
+
 /**
  * The batches of one partition's part of a Fetch reply, which may end in the middle of one.
  * @throws HttpError 502 for a codec that cannot be read, or the format before Kafka 0.11
@@ -46,6 +53,7 @@ const ABORT = 0;
 export async function readableBatches(
   records: Buffer,
   aborted: readonly AbortedTransaction[],
+  budget: UnpackBudget,
 ): Promise<ReadableBatches> {
   const batches: RecordBatch[] = [];
   const filter = new TransactionFilter(aborted);
@@ -60,27 +68,37 @@ export async function readableBatches(
     if (batch.readInt8(16) !== MAGIC)
       throw new HttpError('backend_error', 'The records are in the format that Kafka had before 0.11.');
     const baseOffset = readInt64(batch, 0);
-    next = baseOffset + batch.readInt32BE(23) + 1;
-    if (filter.hides(batch, next - 1)) continue;
     const attributes = batch.readInt16BE(21);
     const codec = attributes & CODEC_MASK;
+    if (codec !== 0 && budget.left <= 0) break;
+    const last = baseOffset + batch.readInt32BE(23);
+    let place = { source, start, end };
+    const isHidden = filter.hides(batch, last);
+    if (!isHidden && codec !== 0) {
+      const unpacking = unpacked(codec, batch.subarray(HEAD), budget, `offsets ${baseOffset} to ${last}`);
+      // what lies before it can be read, and the next look begins here
+      const bytes = await (next === undefined ? unpacking : unpacking.catch(() => undefined));
+      if (bytes === undefined) break;
+      place = { source: byteSource(bytes), start: 0, end: bytes.length };
+    }
+    next = last + 1;
+    if (isHidden) continue;
     batches.push({
       baseOffset,
       baseTimestamp: readInt64(batch, 27),
       appendTime: (attributes & APPEND_TIME) === 0 ? undefined : readInt64(batch, 35),
       count: batch.readInt32BE(57),
-      ...(codec === 0 ? { source, start, end } : await unpacked(codec, batch.subarray(HEAD))),
+      ...place,
     });
   }
   return { batches, next };
 }
 
-async function unpacked(
-  codec: number,
-  packed: Buffer,
-): Promise<Pick<RecordBatch, 'source' | 'start' | 'end'>> {
-  const bytes = await decompress(codec, packed);
-  return { source: byteSource(bytes), start: 0, end: bytes.length };
+/** @param about the records, for the error */
+async function unpacked(codec: number, packed: Buffer, budget: UnpackBudget, about: string): Promise<Buffer> {
+  const bytes = await budget.unpacking.unpack(codec, packed, about);
+  budget.left -= bytes.length;
+  return bytes;
 }
 
 /** Tells which batches are not for readers of committed records. */

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import type { Consumed } from './consumer-instance.js';
 import type { ConsumerInstances } from './consumer-instances.js';
-import type { TopicPartitionOffset } from './group-offsets.js';
+import type { CommitRequest } from './group-offsets.js';
 import { groupsOf, type InstanceName, type InstanceState, type Wait } from './instance-state.js';
 import { NO_MESSAGES } from './messages-json.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peers/peer-client.js';
@@ -67,16 +67,17 @@ export class RoutedInstances {
 
   commit(
     name: InstanceName,
-    positions: readonly TopicPartitionOffset[],
+    { positions, acknowledged }: CommitRequest,
     signal: AbortSignal,
     after?: Hop,
   ): Promise<void> {
     const { local } = this.options;
+    const request = { operation: 'commit', name, positions, acknowledged } as const;
     return this.atOwner(
       name,
       after,
-      () => local.commit(name, positions, signal),
-      async (peer, hop) => void (await this.ask(peer, hop, { operation: 'commit', name, positions }, signal)),
+      () => local.commit(name, request, signal),
+      async (peer, hop) => void (await this.ask(peer, hop, request, signal)),
     );
   }
 
@@ -92,12 +93,12 @@ export class RoutedInstances {
 
   /** As `ConsumerInstances.takeBack`. */
   takeBack(name: InstanceName, delivery: string, signal: AbortSignal, after?: Hop): Promise<void> {
-    const request = { operation: 'takeBack', name, delivery } as const;
     return this.atOwner(
       name,
       after,
       async () => this.options.local.takeBack(name, delivery),
-      async (peer, hop) => void (await this.ask(peer, hop, request, signal)),
+      async (peer, hop) =>
+        void (await this.ask(peer, hop, { operation: 'takeBack', name, delivery }, signal)),
     );
   }
 
@@ -114,10 +115,8 @@ export class RoutedInstances {
   /** Instances here and, in the rounds that are left, elsewhere. */
   async states(signal: AbortSignal, after?: Hop): Promise<InstanceState[]> {
     const found = await this.askOthers({ operation: 'list' }, LIST_MS, signal, after);
-    return [
-      ...this.options.local.states(),
-      ...(found as (ListReply | undefined)[]).flatMap((reply) => reply ?? []),
-    ];
+    const elsewhere = (found as (ListReply | undefined)[]).flatMap((reply) => reply ?? []);
+    return [...this.options.local.states(), ...elsewhere];
   }
 
   /** Whether an instance of that name belongs here. */

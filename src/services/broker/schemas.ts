@@ -112,7 +112,18 @@ export const consumerHeaders = z.object({
   'broker-auto-commit-interval': headerInteger(10, 3_600_000, 5_000),
   'broker-auto-offset-reset': z.enum(['earliest', 'latest', 'none']).default('latest'),
   'broker-session-timeout-ms': headerInteger(6_000, 1_800_000, undefined),
+  'broker-redeliver': z
+    .enum(['true', 'false'])
+    .optional()
+    .transform((text) => (text === undefined ? undefined : text === 'true')),
+  'broker-acknowledge': deliveryId(),
 });
+export const commitHeaders = z.object({ 'broker-acknowledge': deliveryId() });
+
+/** What the header `Broker-Delivery` of a reply says. */
+function deliveryId() {
+  return z.string().min(1).max(100).optional();
+}
 
 function headerInteger<D extends number | undefined>(min: number, max: number, byDefault: D) {
   return z

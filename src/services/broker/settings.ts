@@ -34,7 +34,17 @@ const user = z.strictObject({
       'expected a topic, or the beginning of some with *',
     )
     .default('*')
-    .describe('Topics that the user may name: one, or a beginning with * at the end.'),
+    .describe(
+      "Topics that the user may name: one, or a beginning with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
+    ),
+  maxInstances: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Most consumer instances that the user may have at a time; null: as many as the topics that the user may name have partitions.',
+    ),
   permission: z
     .enum(['full', 'produce', 'consume'])
     .default('full')
@@ -140,12 +150,26 @@ const cluster = z.strictObject({
     .describe(
       'Bytes of records after which a fetch or consume returns; soft, a single record may be larger.',
     ),
+  unpackedBytes: z
+    .int()
+    .min(1024 * 1024)
+    .max(512 * 1024 * 1024)
+    .default(32 * 1024 * 1024)
+    .describe(
+      'Largest size in bytes of a compressed batch of records when it is unpacked; a larger one is 502 and not read.',
+    ),
   idleTimeoutMs: milliseconds(300_000, 100).describe(
     'A consumer instance that nobody asked for so long commits, leaves its group and is closed.',
   ),
   sessionTimeoutMs: milliseconds(10_000, 6_000).describe(
     'How long the partitions of a crashed gateway stay with it; a request can choose another.',
   ),
+  redeliver: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a consumer instance without automatic commits is given again, with each consume, what it has not committed. The header Broker-Redeliver of a request wins.',
+    ),
 });
 
 const peers = z

@@ -74,3 +74,44 @@ test.each(['gzip', ...(HAS_ZSTD ? ['zstd'] : [])])(
     }
   },
 );
+
+test('a batch that is crafted to fill the memory is 502 that names it, the others go on', async () => {
+  const topic = await kafka.topic('crafted', 2);
+  const writer = await startGateway({
+    broker: { clusters: [{ compression: 'gzip', bodyLimit: 64 * 1024 * 1024 }] },
+  });
+  try {
+    const produce = brokerClient(writer.url);
+    const crafted = { value: 'x'.repeat(40 * 1024 * 1024), partition: 0 };
+    const answers = [
+      await produce(`/produce/${topic}`, { value: 'before', partition: 0 }),
+      await produce(`/produce/${topic}`, crafted),
+      await produce(`/produce/${topic}`, { value: 'elsewhere', partition: 1 }),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+  } finally {
+    await writer.stop();
+  }
+  const fetch = (offset: number) => call<{ error: string }>('/fetch', { topic, partition: 0, offset });
+  expect(await fetch(0)).toMatchObject({ status: 200, body: [{ value: 'before' }] });
+  const refused = await fetch(1);
+  expect(refused.status).toBe(502);
+  expect(refused.body.error).toMatch(/unpacked .*offsets 1 to 1; broker\.clusters\[\]\.unpackedBytes/);
+  const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
+  const seen: string[] = [];
+  for (let i = 0; i < 2; i++) {
+    const { body } = await call(`/consume/${kafka.name('crafted')}/i/${topic}?timeout=30000`, undefined, {
+      headers,
+    });
+    seen.push(...body.map(({ value }) => value));
+    if (seen.length === 2) break;
+  }
+  expect(seen.sort()).toEqual(['before', 'elsewhere']);
+  const larger = await startGateway({ broker: { clusters: [{ unpackedBytes: 64 * 1024 * 1024 }] } });
+  try {
+    const { status, body } = await brokerClient(larger.url)('/fetch', { topic, partition: 0, offset: 1 });
+    expect([status, body[0]?.value.length]).toEqual([200, 40 * 1024 * 1024]);
+  } finally {
+    await larger.stop();
+  }
+});

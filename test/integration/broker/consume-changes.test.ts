@@ -28,6 +28,19 @@ test('records of partitions that are added later are delivered', async () => {
   });
 });
 
+test('a call that waits for long notices partitions that are added meanwhile', async () => {
+  const topic = await kafka.topic('grows-meanwhile', 1);
+  const group = kafka.name('grows-meanwhile');
+  await eventually(async () => {
+    const { headers } = await consume(group, 'i', [topic], reset('earliest'), 500);
+    expect(headers.get('broker-consumer-state')).toBe('joined');
+  });
+  const waiting = consume(group, 'i', [topic], {}, 60_000);
+  await kafka.addPartitions(topic, 2);
+  await eventually(async () => expect((await produce(topic, ['b'], 1)).status).toBe(200));
+  expect(values(await waiting)).toEqual(['b']);
+});
+
 test('a topic that is deleted is 404, and the others go on', async () => {
   const [kept, doomed] = [await kafka.topic('kept'), await kafka.topic('doomed')];
   const group = kafka.name('doomed');

@@ -2,6 +2,7 @@ import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { brokerClient } from '../../support/kafka.js';
 import { type SecureKafka, startSecureKafka } from '../../support/kafka-server.js';
+import { TOKENS } from '../../support/tokens.js';
 
 let kafka: SecureKafka;
 
@@ -16,7 +17,8 @@ async function withGateway<T>(
   use: (call: ReturnType<typeof brokerClient>, url: string) => Promise<T>,
 ): Promise<T> {
   const environment = { PORTICO_KAFKA_BROKERS: kafka.address };
-  const gateway = await startGateway({ broker: { clusters: [cluster] } }, environment);
+  const document = { http: { metricsToken: TOKENS.metrics }, broker: { clusters: [cluster] } };
+  const gateway = await startGateway(document, environment);
   try {
     return await use(brokerClient(gateway.url), gateway.url);
   } finally {
@@ -48,6 +50,15 @@ test.each([
       tls: { enabled: true, ca: kafka.ca },
       sasl: { mechanism: 'plain', username: kafka.username, password: 'wrong-one' },
     }),
+    "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)",
+  ],
+  [
+    'another wrong password',
+    () => ({
+      tls: { enabled: true, ca: kafka.ca },
+      sasl: { mechanism: 'scram-sha-512', username: kafka.username, password: 'wrong-one' },
+    }),
+    "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)",
   ],
   [
     'a certificate of an unknown authority',
@@ -55,16 +66,24 @@ test.each([
       tls: { enabled: true },
       sasl: { mechanism: 'plain', username: kafka.username, password: kafka.password },
     }),
+    'TLS with Kafka fails: DEPTH_ZERO_SELF_SIGNED_CERT (broker.clusters[].tls)',
   ],
-  ['no TLS', () => ({ sasl: { mechanism: 'plain', username: kafka.username, password: kafka.password } })],
-] as const)('%s: 503 that tells no secret, and not ready', async (_name, cluster) => {
+  [
+    'no TLS',
+    () => ({ sasl: { mechanism: 'plain', username: kafka.username, password: kafka.password } }),
+    'Kafka cannot be reached',
+  ],
+] as const)('%s: 503 that tells no secret, and not ready, with the cause', async (_name, cluster, cause) => {
   await withGateway(cluster(), async (call, url) => {
     const refused = await call<{ error: string; status: number }>('/topics');
     expect(refused).toMatchObject({ status: 503, body: { status: 503 } });
     expect(refused.ms).toBeLessThan(PROMPT_MS);
     const ready = await fetch(`${url}/readyz`);
     expect(ready.status).toBe(503);
-    for (const text of [refused.body.error, await ready.text()]) {
+    const reasons = await fetch(`${url}/readyz`, { headers: { authorization: `Bearer ${TOKENS.metrics}` } });
+    const told = await reasons.text();
+    expect(told).toContain(cause);
+    for (const text of [refused.body.error, await ready.text(), told]) {
       expect(text).not.toContain(kafka.password);
       expect(text).not.toContain('wrong-one');
     }

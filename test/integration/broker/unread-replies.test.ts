@@ -111,3 +111,23 @@ test('a connection for one request is closed when its client closes it', async (
   expect(await client.closed()).toMatch(/"value":"x".*\]$/);
   expect((await consume(500)).body).toEqual([]);
 });
+
+test('what nobody confirmed comes again at another gateway than the one that has the instance, too', async () => {
+  const topic = await kafka.topic('redeliver');
+  const group = kafka.name('redeliver');
+  const path = `/consume/${group}/i/${topic}`;
+  const [any] = running as [SpawnedGateway];
+  await joined(any.url, path);
+  const [, { url }] = placesOf(group);
+  const call = brokerClient(url);
+  const headers = { 'Broker-Redeliver': 'true' };
+  await call(`/produce/${topic}`, { value: 'x' });
+  const first = await call(`${path}?timeout=30000`, undefined, { headers });
+  expect((await call(`${path}?timeout=30000`, undefined, { headers })).body).toEqual(first.body);
+  const { headers: reply } = await call(`${path}?timeout=30000`, undefined, { headers });
+  const acknowledge = { 'Broker-Acknowledge': reply.get('broker-delivery') as string };
+  expect((await call(`${path}?timeout=100`, undefined, { headers: acknowledge })).body).toEqual([]);
+  // a commit names it again, as one that is repeated does
+  expect((await call(`/commit/${group}/i`, [], { headers: acknowledge })).status).toBe(200);
+  expect(await kafka.committed(group, topic)).toEqual([1]);
+});

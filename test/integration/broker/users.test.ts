@@ -27,6 +27,15 @@ beforeAll(async () => {
   );
 });
 
+test("a pattern of * alone has no room for Kafka's own topics", async () => {
+  const offsets = { topic: '__consumer_offsets', partition: 0, offset: 0 };
+  expect((await call('/fetch', offsets)).status).toBe(403);
+  expect((await call('/consume/g/i', { topic: '__consumer_offsets' })).status).toBe(403);
+  expect((await call('/produce/__consumer_offsets', { value: 'x' })).status).toBe(403);
+  expect((await call('/offsets/latest', offsets)).status).toBe(403);
+  expect((await call('/committed/g/i', offsets)).status).toBe(403);
+});
+
 const one = `${prefix}one`;
 const position = { topic: one, partition: 0 };
 

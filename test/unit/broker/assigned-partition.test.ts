@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { AssignedPartition } from '../../../src/services/broker/assigned-partition.js';
+import { Unpacking } from '../../../src/services/broker/decompress.js';
 import { MessagesJson } from '../../../src/services/broker/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
 import { encodeRecordBatch } from '../../../src/services/broker/record-encoder.js';
 import type { BrokerRecord } from '../../support/kafka.js';
+
+const budget = () => ({ unpacking: new Unpacking(1_000_000), left: 1_000_000 });
 
 /** A log of batches of a few records each, and what a broker answers for an offset in it. */
 async function logOf(sizes: readonly number[]) {
@@ -24,7 +27,7 @@ async function logOf(sizes: readonly number[]) {
   }
   const read = async (from: number) => {
     const batch = log.findLast(({ base }) => base <= from) as { bytes: Buffer };
-    const { batches, next } = await readableBatches(batch.bytes, []);
+    const { batches, next } = await readableBatches(batch.bytes, [], budget());
     return { records: new RecordCursor('t', 0, batches, from), next: next as number };
   };
   return { end, read };

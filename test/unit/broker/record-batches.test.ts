@@ -1,11 +1,14 @@
 import fc from 'fast-check';
 import Decoder from 'kafkajs/src/protocol/decoder.js';
 import decodeBatch from 'kafkajs/src/protocol/recordBatch/v0/decoder.js';
+import { Unpacking } from '../../../src/services/broker/decompress.js';
 import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
 import { encodeRecordBatch, type RecordToWrite } from '../../../src/services/broker/record-encoder.js';
 import type { BrokerRecord } from '../../support/kafka.js';
+
+const budget = (left = 1_000_000, largest = 1_000_000) => ({ unpacking: new Unpacking(largest), left });
 
 const text = fc.string({ unit: 'grapheme', maxLength: 300 });
 const record = fc.record({
@@ -20,7 +23,7 @@ const record = fc.record({
 const records = fc.array(record, { minLength: 1, maxLength: 30 });
 
 async function readBack(bytes: Buffer, from = 0) {
-  const { batches, next } = await readableBatches(bytes, []);
+  const { batches, next } = await readableBatches(bytes, [], budget());
   return { messages: replies(new RecordCursor('t', 3, batches, from)).flat(), next };
 }
 
@@ -78,7 +81,7 @@ test('replies hold no more records and bytes than they may, but one record at le
           log.push(batch);
           base += part.length;
         }
-        const { batches } = await readableBatches(Buffer.concat(log), []);
+        const { batches } = await readableBatches(Buffer.concat(log), [], budget());
         const cursor = new RecordCursor('t', 3, batches, from);
         const bodies = replies(cursor, limit);
         expect(bodies.flat()).toEqual(expected(written.flat(), from));
@@ -151,7 +154,11 @@ test('what an aborted transaction wrote and control records are passed over', as
     placed.writeBigInt64BE(BigInt(offset), 0);
     return placed;
   });
-  const { batches, next } = await readableBatches(Buffer.concat(log), [{ producerId: 77n, firstOffset: 1 }]);
+  const { batches, next } = await readableBatches(
+    Buffer.concat(log),
+    [{ producerId: 77n, firstOffset: 1 }],
+    budget(),
+  );
   const messages = replies(new RecordCursor('t', 0, batches, 0)).flat();
   expect(messages.map(({ offset }) => offset)).toEqual([0, 3]);
   expect(next).toBe(4);
@@ -161,10 +168,46 @@ test('formats and codecs that cannot be read are told', async () => {
   const batch = await encodeRecordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
   const old = Buffer.from(batch);
   old.writeInt8(1, 16);
-  await expect(readableBatches(old, [])).rejects.toThrow(/before 0.11/);
+  await expect(readableBatches(old, [], budget())).rejects.toThrow(/before 0.11/);
   for (const codec of [1, 2, 3, 7]) {
     const packed = Buffer.from(batch);
     packed.writeInt16BE(codec, 21);
-    await expect(readableBatches(packed, [])).rejects.toThrow(/cannot be unpacked|unknown codec/);
+    await expect(readableBatches(packed, [], budget())).rejects.toThrow(/cannot be unpacked|unknown codec/);
   }
+});
+
+/** A log of batches of one compressed record each. */
+async function packedLog(sizes: readonly number[]): Promise<Buffer> {
+  const log = await Promise.all(
+    sizes.map(async (size, i) => {
+      const record = { key: null, value: 'x'.repeat(size), timestamp: 1, headers: [] };
+      const bytes = Buffer.from(await encodeRecordBatch([record], 'gzip'));
+      bytes.writeBigInt64BE(BigInt(i), 0);
+      return bytes;
+    }),
+  );
+  return Buffer.concat(log);
+}
+
+test('a look unpacks no further batch when it has unpacked what it may', async () => {
+  const log = await packedLog([100, 100, 100, 100]);
+  const read = async (left: number) => {
+    const { batches, next } = await readableBatches(log, [], budget(left));
+    return [batches.length, next];
+  };
+  expect(await read(1_000)).toEqual([4, 4]);
+  expect(await read(150)).toEqual([2, 2]);
+  // one at least, else nobody would come further
+  expect(await read(1)).toEqual([1, 1]);
+  expect(await read(0)).toEqual([0, undefined]);
+});
+
+test('what lies before a batch that is too large is read, and then the error names its offsets', async () => {
+  const log = await packedLog([100, 20_000, 100]);
+  const { batches, next } = await readableBatches(log, [], budget(1_000_000, 10_000));
+  expect([batches.length, next]).toEqual([1, 1]);
+  const rest = log.subarray(12 + log.readInt32BE(8));
+  await expect(readableBatches(rest, [], budget(1_000_000, 10_000))).rejects.toThrow(
+    /more than 10000 bytes .*offsets 1 to 1; broker\.clusters\[\]\.unpackedBytes/,
+  );
 });

@@ -24,6 +24,8 @@ test('headers of a consume have the defaults of the contract', () => {
     'broker-auto-commit-interval': 5_000,
     'broker-auto-offset-reset': 'latest',
     'broker-session-timeout-ms': undefined,
+    'broker-redeliver': undefined,
+    'broker-acknowledge': undefined,
   });
   expect(consumerHeaders.parse({ 'broker-session-timeout-ms': '6000' })).toMatchObject({
     'broker-session-timeout-ms': 6_000,

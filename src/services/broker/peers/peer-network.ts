@@ -8,9 +8,9 @@ import { type PeerRound, RoutedInstances } from '../routed-instances.js';
 import type { PeerSettings } from '../settings.js';
 import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
-import type { Hop, PeerMessage } from './peer-protocol.js';
+import type { Hop, PeerMessage, Pong } from './peer-protocol.js';
 import { type PeerPlace, PeerServer, type PeerService } from './peer-server.js';
-import { Peers, placeOf, placesOf } from './peers.js';
+import { Peers, placeOf, placesOf, summed } from './peers.js';
 
 /** So long a request waits, in ms, for the first look at who else is there. */
 const FIRST_LOOK_MS = 2_000;
@@ -140,9 +140,9 @@ export class PeerNetwork {
     clearTimeout(timer);
   }
 
-  /** Consumer instances that other processes have. */
-  instancesElsewhere(cluster: string): number {
-    return this.rounds.reduce((sum, { peers }) => sum + peers.instancesElsewhere(cluster), 0);
+  /** Consumer instances that other processes have of an owner's. */
+  instancesElsewhere(cluster: string, owner: string): number {
+    return this.rounds.reduce((sum, { peers }) => sum + (peers.instancesElsewhere(cluster)[owner] ?? 0), 0);
   }
 
   private serviceOf(hop: Hop, id: string, round: number): PeerService {
@@ -173,7 +173,7 @@ export class PeerNetwork {
       commit: async (message: PeerMessage, end: AbortSignal) => {
         const { request } = message;
         if (request.operation !== 'commit') throw new HttpError('invalid_request');
-        await of(message).commit(request.name, request.positions, end, message.hop);
+        await of(message).commit(request.name, request, end, message.hop);
       },
       remove: async (message: PeerMessage, end: AbortSignal) => {
         const { request } = message;
@@ -200,12 +200,12 @@ export class PeerNetwork {
   }
 
   /** A machine's are those of all its workers. */
-  private counts(hop: Hop): Record<string, number> {
+  private counts(hop: Hop): Pong['instances'] {
     const workers = hop === 'machine' ? this.rounds.find((round) => round.hop === 'worker') : undefined;
     return Object.fromEntries(
       [...this.members].map(([cluster, { local }]) => [
         cluster,
-        local.count + (workers?.peers.instancesElsewhere(cluster) ?? 0),
+        summed([local.countsByOwner(), workers?.peers.instancesElsewhere(cluster) ?? {}]),
       ]),
     );
   }

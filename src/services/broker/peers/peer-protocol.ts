@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorCode, HttpError } from '../../../http/errors.js';
-import type { TopicPartitionOffset } from '../group-offsets.js';
+import type { CommitRequest } from '../group-offsets.js';
 import type { InstanceName, InstanceState } from '../instance-state.js';
 import type { ConsumerHeaders } from '../schemas.js';
 
@@ -14,11 +14,7 @@ export type PeerRequest =
       readonly headers: ConsumerHeaders;
       readonly waitMs: number;
     }
-  | {
-      readonly operation: 'commit';
-      readonly name: InstanceName;
-      readonly positions: readonly TopicPartitionOffset[];
-    }
+  | ({ readonly operation: 'commit'; readonly name: InstanceName } & CommitRequest)
   | { readonly operation: 'remove'; readonly name: InstanceName }
   | { readonly operation: 'yield'; readonly name: InstanceName }
   | { readonly operation: 'takeBack'; readonly name: InstanceName; readonly delivery: string }
@@ -37,8 +33,8 @@ export interface Pong {
   readonly id: string;
   /** It stops: what it has goes to others. */
   readonly isLeaving: boolean;
-  /** Consumer instances by cluster. */
-  readonly instances: Readonly<Record<string, number>>;
+  /** Consumer instances by cluster and owner. */
+  readonly instances: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
 export type ListReply = readonly InstanceState[];
@@ -48,7 +44,7 @@ export const ID_HEADER = 'portico-id';
 /** Of a consume's reply: whether the instance has joined its group, and how many records there are. */
 export const JOINED_HEADER = 'portico-joined';
 export const COUNT_HEADER = 'portico-count';
-/** Of a consume's reply with records: by which they can be taken back. */
+/** Of a consume's reply with records: by which they are confirmed or taken back. */
 export const DELIVERY_HEADER = 'portico-delivery';
 /** How the asker ends the body of a consume when its client has the records; else it breaks the connection. */
 export const ARRIVED = '+';

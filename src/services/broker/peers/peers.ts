@@ -97,9 +97,9 @@ export class Peers {
     if (!this.known.has(id) && id !== this.options.id && !this.stopped) void this.look();
   }
 
-  /** Consumer instances that the others have. */
-  instancesElsewhere(cluster: string): number {
-    return this.others.reduce((sum, { id }) => sum + (this.known.get(id)?.pong.instances[cluster] ?? 0), 0);
+  /** Consumer instances that the others have, by owner. */
+  instancesElsewhere(cluster: string): Record<string, number> {
+    return summed([...this.known.values()].map(({ pong }) => pong.instances[cluster] ?? {}));
   }
 
   private look(): Promise<void> {
@@ -155,4 +155,12 @@ export function placesOf(addresses: readonly string[], dns: string | null): () =
     ...fixed,
     ...(await lookup(host, { all: true })).map(({ address }) => ({ host: address, port })),
   ];
+}
+
+/** Of each key, the sum of all counts. */
+export function summed(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const one of counts)
+    for (const [key, count] of Object.entries(one)) sums[key] = (sums[key] ?? 0) + count;
+  return sums;
 }
