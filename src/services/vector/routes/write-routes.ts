@@ -86,7 +86,7 @@ function jsonOrId(body: Buffer): unknown {
   } catch (error) {
     // what was meant as JSON is no id: deleting nothing would hide the mistake
     const text = body.toString('utf8').trim();
-    if (/^[[{"]/.test(text)) throw error;
+    if (text === '' || /^[[{"]/.test(text)) throw error;
     return text;
   }
 }

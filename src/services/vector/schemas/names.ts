@@ -13,7 +13,7 @@ const tooLong = `expected at most ${NAME_BYTES} bytes`;
 
 const fits = (text: string) => Buffer.byteLength(text) <= NAME_BYTES;
 
-/** Numbers are ids, too; they come back as text. */
+/** Numbers are ids, too; they come back as text. So is the empty text, which the hosted product takes. */
 export const id = z
   .union([z.string(), z.number()], { error: 'expected a string or a number' })
   // JSON.parse has rounded it: two records could end up under one id
@@ -22,7 +22,6 @@ export const id = z
     `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`,
   )
   .transform(String)
-  .refine((text) => text !== '', 'expected at least one character')
   .refine(isStorable, storable)
   .refine(fits, tooLong);
 
@@ -47,11 +46,11 @@ export const namespaceParams = z.object({
     .refine(fits, tooLong),
 });
 
-/** Left out or null: false. */
+/** Left out or null: false. As text too, which the hosted product's own examples send. */
 export const flag = z
-  .boolean()
+  .union([z.boolean(), z.literal(['true', 'false'])], { error: 'expected true or false' })
   .nullish()
-  .transform((value) => value === true);
+  .transform((value) => value === true || value === 'true');
 
 /** What of a record a reply carries beside its id. */
 export const includeFlags = {
