@@ -84,7 +84,7 @@ export class Namespaces {
     work: (connection: Queryable) => Promise<void>,
   ): Promise<void> {
     const { database } = this.parts;
-    await translated(() => database.within(signal).transaction(work));
+    await translated(() => database.within(signal, 'control').transaction(work));
   }
 
   private async lock(connection: Queryable, names: readonly string[]): Promise<Space[]> {

@@ -36,7 +36,7 @@ export class RecordWriter {
     const { database, shape, rules, cache } = this.parts;
     const { ids, columns, postings } = recordBatch(records, rules, place);
     const large = await translated(() =>
-      database.within(signal).transaction(async (connection) => {
+      database.within(signal, 'write').transaction(async (connection) => {
         const locked = await lockOrCreateNamespace(this.parts, connection, namespace);
         if (postings !== undefined) await dropPostings(this.parts, connection, locked.id, ids);
         const upsert = cache.get('upsert', () => upsertText(shape));
@@ -70,7 +70,7 @@ export class RecordWriter {
     parameters.add(undefined, 'int');
     const condition = deleteCondition(parameters, selection);
     return translated(() =>
-      database.within(signal).transaction(async (connection) => {
+      database.within(signal, 'write').transaction(async (connection) => {
         const locked = await lockNamespace(this.parts, connection, namespace);
         if (locked === undefined) return 0;
         const values = [locked.id, ...parameters.values.slice(1)];

@@ -58,6 +58,13 @@ export function migrations(schema: string): Migration[] {
         for (const { id } of indexes.rows) await connection.query(metadataIndexText(`${s}.records_${id}`));
       },
     },
+    {
+      id: 3,
+      name: 'whose a resumable query is',
+      up: async (connection) => {
+        await connection.query(`alter table ${s}.resumable_queries add column token text`);
+      },
+    },
   ];
 }
 
