@@ -15,6 +15,7 @@ import type { SharedConnections } from './shared-connections.js';
 import { HnswBuilder } from './tables/hnsw-builder.js';
 import { ensureIndexTables, type IndexTables } from './tables/index-tables.js';
 import { migrations } from './tables/migrations.js';
+import { NamespaceSweeper } from './tables/namespace-sweeper.js';
 import { VectorIndex } from './vector-index.js';
 
 /** Oldest pgvector without a known way to damage an HNSW index (pgvector's changelog). */
@@ -94,12 +95,18 @@ export class PreparedIndex {
   }
 
   /** @returns what asks it to look */
-  private hnswBuilder(tables: IndexTables): () => void {
-    if (tables.shape.dense === undefined) return () => undefined;
-    const builder = new HnswBuilder({ ...this.options, tables });
+  private upkeep(tables: IndexTables): () => void {
+    const { shape } = tables;
+    const tasks = [
+      ...(shape.dense === undefined ? [] : [new HnswBuilder({ ...this.options, tables })]),
+      new NamespaceSweeper({ ...this.options, shape }),
+    ];
+    const kick = () => {
+      for (const task of tasks) task.kick();
+    };
     // what an earlier gateway did not get to, and other parameters in the configuration
-    builder.kick();
-    return () => builder.kick();
+    kick();
+    return kick;
   }
 
   private async prepare(): Promise<void> {
@@ -116,7 +123,7 @@ export class PreparedIndex {
       this.prepared = {
         parts: indexParts(tables, settings),
         hints: new GraphHints(),
-        onChange: this.hnswBuilder(tables),
+        onChange: this.upkeep(tables),
       };
     } catch (error) {
       throw translateError(error);

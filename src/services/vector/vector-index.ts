@@ -3,6 +3,7 @@ import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './emb
 import type { IndexParts } from './index-parts.js';
 import { packOne } from './records/components.js';
 import { Namespaces } from './records/namespaces.js';
+import { RecordDeleter } from './records/record-deleter.js';
 import { RecordReader } from './records/record-reader.js';
 import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
@@ -20,6 +21,7 @@ const QUERIES_AT_ONCE = 4;
 /** One index whose tables are there, as one token works with it. */
 export class VectorIndex {
   readonly writer: RecordWriter;
+  readonly deleter: RecordDeleter;
   readonly reader: RecordReader;
   readonly namespaces: Namespaces;
   readonly resumable: ResumableQueries;
@@ -33,6 +35,7 @@ export class VectorIndex {
     onChange: () => void,
   ) {
     this.writer = new RecordWriter(this.parts, onChange);
+    this.deleter = new RecordDeleter(this.parts);
     this.updater = new RecordUpdater(this.parts);
     this.reader = new RecordReader(this.parts, {
       dense: embedders.dense?.model ?? '',

@@ -1,19 +1,14 @@
 import { translated } from '../errors.js';
-import { filterJsonpath } from '../filter/filter-jsonpath.js';
-import { parseFilter } from '../filter/parse-filter.js';
 import type { IndexParts } from '../index-parts.js';
-import type { DeleteBody } from '../schemas/reads.js';
 import type { VectorRecord } from '../schemas/records.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
-import { Parameters } from '../statements/index-shape.js';
-import { prefixCondition } from '../statements/read-statements.js';
-import { deleteText, upsertText } from '../statements/write-statements.js';
-import { addPostings, dropPostings, lockNamespace, lockOrCreateNamespace } from './namespace-lock.js';
+import { upsertText } from '../statements/write-statements.js';
+import { addPostings, dropPostings, lockOrCreateNamespace } from './namespace-lock.js';
 import { recordBatch } from './record-batch.js';
 
 const inBody = (i: number) => `body.${i}`;
 
-/** Stores and deletes records. All writes into one namespace run one after the other. */
+/** Stores records. All writes into one namespace run one after the other. */
 export class RecordWriter {
   constructor(
     private readonly parts: IndexParts,
@@ -61,29 +56,4 @@ export class RecordWriter {
       return false;
     }
   }
-
-  /** @returns how many records were there and are deleted */
-  async delete(namespace: string, selection: DeleteBody, signal: AbortSignal): Promise<number> {
-    const { database, shape } = this.parts;
-    // $1 is the namespace's id
-    const parameters = new Parameters();
-    parameters.add(undefined, 'int');
-    const condition = deleteCondition(parameters, selection);
-    return translated(() =>
-      database.within(signal, 'write').transaction(async (connection) => {
-        const locked = await lockNamespace(this.parts, connection, namespace);
-        if (locked === undefined) return 0;
-        const values = [locked.id, ...parameters.values.slice(1)];
-        const { rows } = await connection.query<{ deleted: string }>(deleteText(shape, condition), values);
-        return Number(rows[0]?.deleted ?? 0);
-      }),
-    );
-  }
-}
-
-function deleteCondition(parameters: Parameters, { ids, prefix, filter }: DeleteBody): string {
-  if (ids !== undefined) return `id = any(${parameters.add(ids, 'text[]')})`;
-  if (prefix !== undefined) return prefixCondition(parameters, prefix);
-  const jsonpath = filterJsonpath(parseFilter(filter as string));
-  return `metadata @@ ${parameters.add(jsonpath, 'jsonpath')}`;
 }

@@ -59,7 +59,7 @@ const remove = bothRoutes({
   reply: deleteReply,
   parseBody: jsonOrId,
   handle: async (index, { namespace, body }, { signal }) => ({
-    result: { deleted: await index.writer.delete(namespace, body, signal) },
+    result: { deleted: await index.deleter.delete(namespace, body, signal) },
   }),
 });
 

@@ -65,6 +65,15 @@ export function migrations(schema: string): Migration[] {
         await connection.query(`alter table ${s}.resumable_queries add column token text`);
       },
     },
+    {
+      id: 4,
+      name: 'namespaces whose records are still to be deleted',
+      up: async (connection) => {
+        await connection.query(`create table ${s}.dropped_namespaces (
+          id int primary key,
+          index_id int not null references ${s}.indexes (id))`);
+      },
+    },
   ];
 }
 
