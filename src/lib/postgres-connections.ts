@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Queryable, QueryResult, Transactions } from './postgres.js';
 import { cancelOnAbort, RequestOver } from './postgres-cancel.js';
 import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+import type { SilenceWatch } from './postgres-watch.js';
 
 /** Lends the pool's connections. */
 export class Connections {
@@ -11,6 +12,7 @@ export class Connections {
     private readonly pool: pg.Pool,
     /** Makes a connection outside the pool, which may have none left. */
     private readonly canceller: () => pg.Client,
+    private readonly watch: SilenceWatch,
   ) {}
 
   /**
@@ -19,13 +21,18 @@ export class Connections {
    */
   within(signal?: AbortSignal, replyMs?: number): Transactions {
     return {
-      query: (...statement) => this.use((client) => run(client, replyMs, ...statement), signal),
-      transaction: (work) => this.use((client) => inTransaction(client, work, signal, replyMs), signal),
+      query: (...statement) => this.use((client) => run(client, replyMs, ...statement), signal, replyMs),
+      transaction: (work) =>
+        this.use((client) => inTransaction(client, work, signal, replyMs), signal, replyMs),
     };
   }
 
   /** A refused statement gives the connection back; one that is lost or stalled is thrown away. */
-  private async use<T>(work: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  private async use<T>(
+    work: (client: pg.PoolClient) => Promise<T>,
+    signal: AbortSignal | undefined,
+    replyMs: number | undefined,
+  ): Promise<T> {
     const client = await this.acquire(signal);
     const cancelling = signal === undefined ? undefined : cancelOnAbort(client, signal, this.canceller);
     let broken: Error | undefined;
@@ -34,12 +41,15 @@ export class Connections {
       broken = error;
     };
     client.on('error', onError);
+    // who says how long an answer may take waits for it
+    if (replyMs === undefined) this.watch.lent(client);
     try {
       return await work(client);
     } catch (error) {
       if (!leavesConnectionUsable(error)) broken ??= error as Error;
       throw error;
     } finally {
+      if (replyMs === undefined) this.watch.returned(client);
       // a cancellation may have met the rollback: nobody can tell in which state it left the connection
       if (await cancelling?.release()) broken ??= new Error('a statement was cancelled');
       client.off('error', onError);

@@ -58,10 +58,14 @@ export function isPassing(sqlState: string): boolean {
   return /^(3F000|42P01|25006|40)/.test(sqlState);
 }
 
+/** Whether a connection was not made in time. */
+export function isConnectTimeout(error: unknown): boolean {
+  return CONNECT_TIMEOUT.test(fieldsOf(error).message);
+}
+
 /** Whether the server could not be reached at all, so that every other attempt would fail as well. */
 export function isUnreachable(error: unknown): boolean {
-  const { code, message } = fieldsOf(error);
-  return NETWORK_CODES.has(code) || CONNECT_TIMEOUT.test(message);
+  return NETWORK_CODES.has(fieldsOf(error).code) || isConnectTimeout(error);
 }
 
 /** Whether the connection on which `error` was thrown can run another statement. */

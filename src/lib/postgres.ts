@@ -2,8 +2,9 @@ import pg from 'pg';
 import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
 import { Connections, withAside } from './postgres-connections.js';
+import { SilenceWatch } from './postgres-watch.js';
 
-export { classifyDatabaseError, isPassing } from './postgres-errors.js';
+export { classifyDatabaseError, isPassing, isUnreachable } from './postgres-errors.js';
 export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
 
 export interface DatabaseOptions {
@@ -66,7 +67,7 @@ const PATIENT_MS = 10_000;
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { pool, aside } = createPool(options);
-  const connections = new Connections(pool, aside);
+  const connections = new Connections(pool, aside, new SilenceWatch(aside, options.log, options.lifecycle));
   options.lifecycle.onStop('postgres pool', () => connections.end());
   const unlimited = connections.within();
   return {

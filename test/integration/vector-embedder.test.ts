@@ -211,6 +211,24 @@ test.each<[string, typeof answer, number, RegExp]>([
   ['refuses', () => ({ status: 401, body: API_KEY }), 502, /refused the texts \(401\)/],
   ['sends no JSON', () => ({ status: 200, body: '<html>' }), 502, /no list of embeddings/],
   ['sends too few', () => ({ status: 200, body: '{"data":[]}' }), 502, /0 embeddings for 1 texts/],
+  [
+    'numbers its embeddings wrongly',
+    () => ({ status: 200, body: '{"data":[{"index":1,"embedding":[1,2,3]}]}' }),
+    502,
+    /did not number its embeddings from 0 to 0/,
+  ],
+  [
+    'sends null for a component',
+    () => ({ status: 200, body: '{"data":[{"index":0,"embedding":[1,null,3]}]}' }),
+    502,
+    /The embedder sent what this index cannot hold: embedding\.1: expected a number, got null/,
+  ],
+  [
+    'sends a vector without length',
+    () => ({ status: 200, body: '{"data":[{"index":0,"embedding":[0,0,0]}]}' }),
+    502,
+    /The embedder sent what this index cannot hold: embedding: a vector of length 0/,
+  ],
   ['is silent', () => undefined, 504, /did not answer in time/],
 ])('an endpoint that %s is told as such, and nothing is stored', async (_name, reply, status, message) => {
   answer = reply;
@@ -218,6 +236,21 @@ test.each<[string, typeof answer, number, RegExp]>([
   expect([refused.status, refused.error]).toEqual([status, expect.stringMatching(message)]);
   expect(refused.text).not.toMatch(/secret|embedder-key/);
   expect((await at('dense')('/fetch/failed', ['x'])).result).toEqual([null]);
+});
+
+test('embeddings that all carry the same number are refused: which text each belongs to is unknown', async () => {
+  answer = ({ body }) => ({
+    status: 200,
+    body: JSON.stringify({ data: body.input.map((text) => ({ index: 0, embedding: vectorOf(text) })) }),
+  });
+  const refused = await at('dense')('/upsert-data/same', [
+    { id: 'x', data: 'a' },
+    { id: 'y', data: 'b' },
+  ]);
+  expect([refused.status, refused.error]).toEqual([
+    502,
+    'The embedder did not number its embeddings from 0 to 1.',
+  ]);
 });
 
 test('vectors of another dimension and an endpoint that is away are told as such', async () => {

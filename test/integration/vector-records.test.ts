@@ -104,7 +104,6 @@ describe('fetch', () => {
     [{ ids: ['a'], prefix: 'a' }, 400, /Only one of ids or prefix must be provided\./],
     [{}, 400, /One of ids or prefix/],
     [{ ids: 'a' }, 400, /body\.ids: expected an array of ids/],
-    [{ ids: [''] }, 400, /body\.ids\.0/],
     [{ ids: [null] }, 400, /body\.ids\.0/],
     [{ prefix: 5 }, 400, /body\.prefix: expected text/],
     [{ prefix: '\0' }, 400, /U\+0000/],
@@ -207,7 +206,7 @@ describe('range', () => {
     [{ cursor: '1; drop', limit: 1 }, 400, /body\.cursor/],
     [{ cursor: '9'.repeat(30), limit: 1 }, 400, /body\.cursor/],
     [{ cursor: 1.5, limit: 1 }, 400, /body\.cursor/],
-    [{ cursor: '0' }, 400, /body\.limit/],
+    [{ cursor: '0', limit: '5' }, 400, /body\.limit/],
     [{ cursor: '0', limit: 0 }, 400, /body\.limit/],
     [{ cursor: '0', limit: 101 }, 422, /body\.limit: 101, more than the limit of 100/],
     [{ cursor: '0', limit: 1, prefx: 'a' }, 400, /prefx/],
@@ -215,6 +214,40 @@ describe('range', () => {
     const reply = await index('/range', body);
     expect([reply.status, reply.error]).toEqual([status, expect.stringMatching(message)]);
   });
+});
+
+test('what hosted clients send: a range without limit, [] for metadata, flags as text, the empty id', async () => {
+  await index('/upsert/hosted', { id: '', vector, metadata: [] });
+  await index('/upsert/hosted', [{ id: 'a', vector: [0, 1], metadata: { x: 1 } }]);
+  expect(
+    await page('/range/hosted', { cursor: '', includeMetadata: 'true', includeVectors: 'false' }),
+  ).toEqual({
+    nextCursor: '',
+    vectors: [
+      { id: '', metadata: {} },
+      { id: 'a', metadata: { x: 1 } },
+    ],
+  });
+  await index('/upsert/long', records(150));
+  const first = await page('/range/long', {});
+  expect([first.vectors.length, first.nextCursor]).toEqual([100, '100']);
+  const patch = { id: 'a', metadata: [], metadataUpdateMode: 'PATCH' };
+  expect((await index('/update/hosted', patch)).result).toEqual({ updated: 1 });
+  const get = async () => (await index('/fetch/hosted', { ids: ['', 'a'], includeMetadata: true })).result;
+  expect(await get()).toEqual([
+    { id: '', metadata: {} },
+    { id: 'a', metadata: { x: 1 } },
+  ]);
+  expect((await index('/update/hosted', { id: 'a', metadata: [] })).result).toEqual({ updated: 1 });
+  // no body and blanks name no id, not the empty one
+  for (const nothing of [undefined, '', ' '.repeat(100)])
+    expect((await index('/delete/hosted', nothing)).status).toBe(400);
+  expect((await index('/delete/hosted', [])).result).toEqual({ deleted: 0 });
+  expect(await get()).toEqual([
+    { id: '', metadata: {} },
+    { id: 'a', metadata: {} },
+  ]);
+  expect((await index('/delete/hosted', { ids: [''] })).result).toEqual({ deleted: 1 });
 });
 
 describe('delete', () => {

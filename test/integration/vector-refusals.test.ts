@@ -63,7 +63,7 @@ test.each<[string, unknown, number, RegExp | string]>([
   ],
   ['a sparse vector', { ...good, sparseVector: { indices: [1], values: [1] } }, 422, /this index is dense/],
   ['no id', { vector: [1, 2, 3] }, 400, /body\.0\.id: expected a string or a number/],
-  ['an empty id', { ...good, id: '' }, 400, /body\.0\.id: expected at least one character/],
+  ['metadata as a list', { ...good, metadata: [1] }, 400, /body\.0\.metadata: expected an object/],
   ['a very long id', { ...good, id: 'é'.repeat(513) }, 400, /body\.0\.id: expected at most 1024 bytes/],
   [
     'an id beyond the whole numbers that JSON keeps',

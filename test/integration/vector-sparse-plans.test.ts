@@ -32,7 +32,11 @@ beforeAll(async () => {
     const { rows } = await client.query(`select id from ${SCHEMA}.indexes`);
     const indexId = Number(rows[0].id);
     const [records, postings] = [`${SCHEMA}.records_${indexId}`, `${SCHEMA}.postings_${indexId}`];
-    const names = { namespaces: `${SCHEMA}.namespaces`, resumableQueries: `${SCHEMA}.resumable_queries` };
+    const names = {
+      namespaces: `${SCHEMA}.namespaces`,
+      resumableQueries: `${SCHEMA}.resumable_queries`,
+      droppedNamespaces: `${SCHEMA}.dropped_namespaces`,
+    };
     shape = { indexId, records, postings, ...names, dense: undefined, sparse: true };
     await client.query(`analyze ${records}, ${postings}`);
     for (const table of [records, postings])

@@ -17,7 +17,7 @@ export function openVectorDatabase(
 ): Database {
   return openDatabase({
     url: settings.url,
-    poolSize: settings.poolSize,
+    poolSize: Math.max(2, settings.poolSize),
     connectTimeoutMs: settings.connectTimeoutMs,
     statementTimeoutMs: settings.statementTimeoutMs,
     applicationName: 'portico vector',

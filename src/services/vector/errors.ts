@@ -1,4 +1,5 @@
 import { HttpError } from '../../http/errors.js';
+import { NoSlot } from '../../lib/fair-slots.js';
 import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
 
 /** The contract's error body. */
@@ -10,16 +11,34 @@ export function formatError(error: HttpError): { error: string; status: number }
 
 // appendix A of Postgres' manual: data exceptions, and limits of the program exceeded
 const CLIENTS_FAULT = /^(22|54)/;
+// class of insufficient resources
+const NO_ROOM = /^53/;
 // unique_violation
 const ALREADY_THERE = '23505';
+
+const BUSY = {
+  late: "This token's share of the connections to Postgres (vector.database.poolSize) was busy for too long.",
+  full: 'Too many requests of this token wait for its share of the connections to Postgres (vector.database.poolSize).',
+} as const;
 
 /** Whatever a statement threw, as what the client is told; Postgres' own words stay in the cause. */
 export function translateError(cause: unknown): HttpError {
   if (cause instanceof HttpError) return cause;
+  if (cause instanceof NoSlot) return new HttpError('overloaded', BUSY[cause.reason], { cause });
   const { kind, sqlState } = classifyDatabaseError(cause);
-  if (kind === 'timeout') return new HttpError('timeout', 'Postgres did not answer in time.', { cause });
-  if (kind === 'unavailable')
-    return new HttpError('backend_unavailable', 'Postgres is not available.', { cause });
+  if (kind === 'timeout') {
+    const text =
+      sqlState === undefined
+        ? 'Postgres did not answer in time.'
+        : 'The statement took too long and was cancelled.';
+    return new HttpError('timeout', text, { cause });
+  }
+  if (kind === 'unavailable') {
+    const text = NO_ROOM.test(sqlState ?? '')
+      ? 'Postgres is short of connections, memory or disk space.'
+      : 'Postgres is not available.';
+    return new HttpError('backend_unavailable', text, { cause });
+  }
   if (sqlState === undefined) return new HttpError('internal', undefined, { cause });
   if (CLIENTS_FAULT.test(sqlState)) {
     return new HttpError('unprocessable', `Postgres cannot store or compare this (${sqlState}).`, { cause });

@@ -1,20 +1,26 @@
-import type { Database } from '../../lib/postgres.js';
 import type { ComponentRules } from './records/components.js';
 import type { RecordRules } from './records/record-batch.js';
 import type { IndexSettings } from './settings.js';
+import type { TokenDatabase } from './shared-connections.js';
 import { type IndexShape, StatementCache } from './statements/index-shape.js';
 import type { IndexTables } from './tables/index-tables.js';
 
-/** What everything that works on one index shares. */
+/** What everything that works on one index for one token shares. */
 export interface IndexParts {
-  readonly database: Database;
+  readonly database: TokenDatabase;
+  /** Name of the token. */
+  readonly token: string;
   readonly settings: IndexSettings;
   readonly shape: IndexShape;
   readonly cache: StatementCache;
   readonly rules: RecordRules;
 }
 
-export function indexParts(database: Database, tables: IndexTables, settings: IndexSettings): IndexParts {
+/** What is the same for all tokens. */
+export function indexParts(
+  tables: IndexTables,
+  settings: IndexSettings,
+): Omit<IndexParts, 'database' | 'token'> {
   const { shape, vectorType } = tables;
   const components: ComponentRules = {
     dimension: settings.dimension,
@@ -23,7 +29,6 @@ export function indexParts(database: Database, tables: IndexTables, settings: In
     vanishingComponent: shape.dense?.vanishingComponent,
   };
   return {
-    database,
     settings,
     shape,
     cache: new StatementCache(shape.indexId),

@@ -6,6 +6,7 @@ import { PreparedIndex } from './prepared-index.js';
 import { routes } from './routes/routes.js';
 import { errorReply } from './schemas/replies.js';
 import { type IndexSettings, type VectorSettings, vectorSettings } from './settings.js';
+import { SharedConnections } from './shared-connections.js';
 
 /** Vector indexes on Postgres with pgvector. */
 export const vector: Service<VectorSettings> = {
@@ -42,8 +43,9 @@ function open(config: VectorSettings, { log, lifecycle }: ServiceRuntime): reado
   const { url, schema } = config.database;
   if (url === null) throw new Error('vector.database.url is missing');
   const database = openVectorDatabase({ ...config.database, url }, log, lifecycle);
+  const connections = new SharedConnections(database, config.database);
   return config.indexes.map((settings) => {
-    const index = new PreparedIndex({ database, schema, settings, log, lifecycle });
+    const index = new PreparedIndex({ database, connections, schema, settings, log, lifecycle });
     return {
       ...mountOf(settings),
       routes: bindRoutes(routes, { index }),

@@ -1,4 +1,5 @@
 import { HttpError } from '../../http/errors.js';
+import type { Principal } from '../../http/route.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
@@ -7,10 +8,14 @@ import type { Embedders } from './embedder/embedder.js';
 import { openaiEmbedder } from './embedder/openai-embedder.js';
 import { wordEmbedder } from './embedder/word-embedder.js';
 import { translateError } from './errors.js';
+import { type IndexParts, indexParts } from './index-parts.js';
+import { GraphHints } from './search/graph-hints.js';
 import type { IndexSettings } from './settings.js';
+import type { SharedConnections } from './shared-connections.js';
 import { HnswBuilder } from './tables/hnsw-builder.js';
 import { ensureIndexTables, type IndexTables } from './tables/index-tables.js';
 import { migrations } from './tables/migrations.js';
+import { NamespaceSweeper } from './tables/namespace-sweeper.js';
 import { VectorIndex } from './vector-index.js';
 
 /** Oldest pgvector without a known way to damage an HNSW index (pgvector's changelog). */
@@ -21,15 +26,25 @@ const START_WAIT_MS = 1_500;
 
 export interface PreparedIndexOptions {
   readonly database: Database;
+  readonly connections: SharedConnections;
   readonly schema: string;
   readonly settings: IndexSettings;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
 
+/** What all tokens of an index share. */
+interface Prepared {
+  readonly parts: Omit<IndexParts, 'database' | 'token'>;
+  readonly hints: GraphHints;
+  readonly onChange: () => void;
+}
+
 /** An index that may not be usable yet: its tables are looked for, or made, in the background until that succeeds. */
 export class PreparedIndex {
-  private index: VectorIndex | undefined;
+  private prepared: Prepared | undefined;
+  /** One for each token, by its name. */
+  private readonly indexes = new Map<string, VectorIndex>();
   private readonly progress: Progress;
   private readonly embedders: Embedders;
 
@@ -44,18 +59,30 @@ export class PreparedIndex {
   }
 
   /** @throws HttpError 503 while the index cannot be used; why is the operator's, in its cause */
-  async ready(): Promise<VectorIndex> {
-    if (this.index === undefined && this.progress.error === undefined) await this.firstTry();
-    if (this.index !== undefined) return this.index;
-    const { error: cause } = this.progress;
-    throw new HttpError('backend_unavailable', 'The index is not available.', { cause });
+  async ready(principal: Principal): Promise<VectorIndex> {
+    return this.indexes.get(principal.name) ?? this.indexOf(principal.name, await this.whenPrepared());
   }
 
   /** Resolves when Postgres answers and the index can be used. */
   async check(): Promise<void> {
     if (!this.progress.done && this.progress.error !== undefined) throw this.progress.error;
     await this.options.database.check();
-    await this.ready();
+    await this.whenPrepared();
+  }
+
+  private async whenPrepared(): Promise<Prepared> {
+    if (this.prepared === undefined && this.progress.error === undefined) await this.firstTry();
+    if (this.prepared !== undefined) return this.prepared;
+    const { error: cause } = this.progress;
+    throw new HttpError('backend_unavailable', 'The index is not available.', { cause });
+  }
+
+  private indexOf(token: string, { parts, hints, onChange }: Prepared): VectorIndex {
+    const { connections, settings } = this.options;
+    const database = connections.of(`${settings.name} ${token}`);
+    const index = new VectorIndex({ ...parts, database, token }, hints, this.embedders, onChange);
+    this.indexes.set(token, index);
+    return index;
   }
 
   private async firstTry(): Promise<void> {
@@ -68,12 +95,18 @@ export class PreparedIndex {
   }
 
   /** @returns what asks it to look */
-  private hnswBuilder(tables: IndexTables): () => void {
-    if (tables.shape.dense === undefined) return () => undefined;
-    const builder = new HnswBuilder({ ...this.options, tables });
+  private upkeep(tables: IndexTables): () => void {
+    const { shape } = tables;
+    const tasks = [
+      ...(shape.dense === undefined ? [] : [new HnswBuilder({ ...this.options, tables })]),
+      new NamespaceSweeper({ ...this.options, shape }),
+    ];
+    const kick = () => {
+      for (const task of tasks) task.kick();
+    };
     // what an earlier gateway did not get to, and other parameters in the configuration
-    builder.kick();
-    return () => builder.kick();
+    kick();
+    return kick;
   }
 
   private async prepare(): Promise<void> {
@@ -87,7 +120,11 @@ export class PreparedIndex {
           `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which mends faults of HNSW indexes`,
         );
       }
-      this.index = new VectorIndex(database, tables, settings, this.embedders, this.hnswBuilder(tables));
+      this.prepared = {
+        parts: indexParts(tables, settings),
+        hints: new GraphHints(),
+        onChange: this.upkeep(tables),
+      };
     } catch (error) {
       throw translateError(error);
     }

@@ -139,7 +139,9 @@ const indexSettings = z
       .min(0)
       .max(1_000_000)
       .default(1_000)
-      .describe('Resumable queries that may be open at once; one more is answered 429.'),
+      .describe(
+        'Resumable queries that may be open at once, half of them by each token where there are two; one more is answered 429.',
+      ),
   })
   .refine(
     ({ type, dimension, hnsw }) => type === 'SPARSE' || !hnsw.enabled || dimension <= MAX_HNSW_DIMENSION,
@@ -158,7 +160,14 @@ const databaseSettings = z.strictObject({
     .regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'expected a plain name: letters, digits and "_", at most 63')
     .default('portico_vector')
     .describe('Postgres schema that holds every table of this service; made when missing.'),
-  poolSize: z.int().min(1).max(1_000).default(10).describe('Most connections to Postgres at once.'),
+  poolSize: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .default(10)
+    .describe(
+      'Most connections to Postgres at once, at least 2: one is kept for /readyz, the others are shared by all tokens of all indexes.',
+    ),
   connectTimeoutMs: milliseconds(1_500).describe('A connection that is not made by then has failed (503).'),
   statementTimeoutMs: milliseconds(25_000).describe('Postgres cancels a statement that runs longer (504).'),
 });

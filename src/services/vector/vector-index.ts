@@ -1,49 +1,49 @@
-import type { Database } from '../../lib/postgres.js';
+import { HttpError, toHttpError } from '../../http/errors.js';
 import { sliced } from '../../lib/slices.js';
 import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
-import { type IndexParts, indexParts } from './index-parts.js';
+import type { IndexParts } from './index-parts.js';
+import { packOne } from './records/components.js';
 import { Namespaces } from './records/namespaces.js';
+import { RecordDeleter } from './records/record-deleter.js';
 import { RecordReader } from './records/record-reader.js';
 import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
 import type { TextQuery, VectorQuery } from './schemas/queries.js';
 import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
+import type { GraphHints } from './search/graph-hints.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
 import { Searcher } from './search/searcher.js';
-import type { IndexSettings } from './settings.js';
-import type { IndexTables } from './tables/index-tables.js';
+import type { WorkKind } from './shared-connections.js';
 
 /** How many queries of one request run at once: each takes a connection of the pool that all requests share. */
 const QUERIES_AT_ONCE = 4;
 
-/** One index whose tables are there. */
+/** One index whose tables are there, as one token works with it. */
 export class VectorIndex {
   readonly writer: RecordWriter;
+  readonly deleter: RecordDeleter;
   readonly reader: RecordReader;
   readonly namespaces: Namespaces;
   readonly resumable: ResumableQueries;
   private readonly updater: RecordUpdater;
   private readonly searcher: Searcher;
-  private readonly parts: IndexParts;
-
   /** @param onChange namespaces have grown or gone, so that HNSW indexes may have to be built or removed */
   constructor(
-    database: Database,
-    tables: IndexTables,
-    settings: IndexSettings,
+    private readonly parts: IndexParts,
+    hints: GraphHints,
     private readonly embedders: Embedders,
     onChange: () => void,
   ) {
-    this.parts = indexParts(database, tables, settings);
     this.writer = new RecordWriter(this.parts, onChange);
+    this.deleter = new RecordDeleter(this.parts);
     this.updater = new RecordUpdater(this.parts);
     this.reader = new RecordReader(this.parts, {
       dense: embedders.dense?.model ?? '',
       sparse: embedders.sparse?.model ?? '',
     });
     this.namespaces = new Namespaces(this.parts, onChange);
-    this.searcher = new Searcher(this.parts);
+    this.searcher = new Searcher(this.parts, hints);
     this.resumable = new ResumableQueries(this.parts, this.searcher);
   }
 
@@ -55,12 +55,13 @@ export class VectorIndex {
   async query(namespace: string, queries: readonly VectorQuery[], signal: AbortSignal): Promise<string[]> {
     const preparing = sliced(this.prepared(queries));
     const prepared = preparing instanceof Promise ? await preparing : preparing;
-    const connection = this.parts.database.within(signal);
     const results: string[] = [];
     let next = 0;
     const worker = async () => {
       for (let i = next++; i < prepared.length; i = next++) {
-        const hits = await this.searcher.search(connection, namespace, prepared[i] as PreparedQuery);
+        const query = prepared[i] as PreparedQuery;
+        const connection = this.parts.database.within(signal, workOf(query));
+        const hits = await this.searcher.search(connection, namespace, query);
         results[i] = `[${hits.map(({ text }) => text).join(',')}]`;
       }
     };
@@ -139,12 +140,31 @@ export class VectorIndex {
     return { dense: mode !== 'SPARSE', sparse: mode !== 'DENSE' };
   }
 
-  private embed(
+  private async embed(
     texts: readonly string[],
     parts: Parts,
     purpose: 'store' | 'ask',
     signal: AbortSignal,
   ): Promise<EmbeddedText[]> {
-    return embedTexts(this.embedders, texts, parts, purpose, signal);
+    const embedded = await embedTexts(this.embedders, texts, parts, purpose, signal);
+    for (const { vector } of embedded) if (vector !== undefined) this.checkEmbedding(vector);
+    return embedded;
   }
+
+  /** Later, what the embedder did would be said of the client. @throws HttpError 502 for a vector that the index cannot hold */
+  private checkEmbedding(vector: readonly unknown[]): void {
+    try {
+      packOne(vector, this.parts.rules.components, 'embedding');
+    } catch (cause) {
+      const { message } = toHttpError(cause);
+      throw new HttpError('backend_error', `The embedder sent what this index cannot hold: ${message}`, {
+        cause,
+      });
+    }
+  }
+}
+
+/** A filter, `exact` and a sparse part are answered by a look at many records, the rest by the graph. */
+function workOf({ exact, filter, terms }: PreparedQuery): WorkKind {
+  return exact || filter !== undefined || terms !== undefined ? 'scan' : 'query';
 }

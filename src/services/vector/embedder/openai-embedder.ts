@@ -68,10 +68,17 @@ function vectorsOf(body: Buffer, count: number, dimension: number): unknown[][] 
     throw new HttpError('backend_error', 'The embedder sent what is no list of embeddings.', { cause });
   }
   const vectors = [...parsed.data].sort((a, b) => a.index - b.index).map(({ embedding }) => embedding);
-  if (vectors.length !== count || parsed.data.some(({ index }) => index < 0 || index >= count))
+  if (vectors.length !== count)
     throw new HttpError(
       'backend_error',
       `The embedder sent ${vectors.length} embeddings for ${count} texts.`,
+    );
+  // the order of the entries says nothing: without its number a vector could end up with another text
+  const places = new Set(parsed.data.map(({ index }) => index));
+  if (places.size !== count || [...places].some((index) => index < 0 || index >= count))
+    throw new HttpError(
+      'backend_error',
+      `The embedder did not number its embeddings from 0 to ${count - 1}.`,
     );
   const other = vectors.find((vector) => vector.length !== dimension);
   if (other !== undefined) {

@@ -5,12 +5,15 @@ import type { IndexParts } from '../index-parts.js';
 import type { RenameBody } from '../schemas/reads.js';
 import {
   dropNamespacesText,
-  emptyTexts,
+  endQueriesText,
+  leaveToSweeperText,
   lockIndexText,
   lockNamespacesText,
   lockTablesText,
   othersWithRecordsText,
   renameNamespaceText,
+  renewNamespacesText,
+  resetCountsText,
   truncateText,
 } from '../statements/namespace-statements.js';
 
@@ -19,7 +22,7 @@ interface Space {
   readonly name: string;
 }
 
-/** TRUNCATE waits for every reader, and all others wait behind it: after so many ms the rows are deleted instead. */
+/** TRUNCATE waits for every reader, and all others wait behind it: after so many ms the rows are left to the sweeper. */
 const TRUNCATE_WAIT = '500ms';
 /** Postgres' lock_not_available. */
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -28,7 +31,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 export class Namespaces {
   constructor(
     private readonly parts: IndexParts,
-    /** Namespaces went: their HNSW indexes may go, too. */
+    /** Namespaces went: their records and HNSW indexes have to go, too. */
     private readonly onGone: () => void,
   ) {}
 
@@ -41,9 +44,15 @@ export class Namespaces {
           : await this.lock(connection, [namespace]);
       const ids = spaces.map(({ id }) => id);
       if (ids.length === 0) return;
-      await this.truncate(connection, ids);
-      await this.empty(connection, ids);
+      await connection.query(endQueriesText(this.parts.shape), [ids]);
+      if (await this.truncate(connection, ids)) {
+        await connection.query(resetCountsText(this.parts.shape), [ids]);
+        return;
+      }
+      await connection.query(leaveToSweeperText(this.parts.shape), [ids]);
+      await connection.query(renewNamespacesText(this.parts.shape), [ids]);
     });
+    this.onGone();
   }
 
   /** @throws HttpError 404 when there is none, 400 for the default one */
@@ -84,7 +93,7 @@ export class Namespaces {
     work: (connection: Queryable) => Promise<void>,
   ): Promise<void> {
     const { database } = this.parts;
-    await translated(() => database.within(signal).transaction(work));
+    await translated(() => database.within(signal, 'control').transaction(work));
   }
 
   private async lock(connection: Queryable, names: readonly string[]): Promise<Space[]> {
@@ -92,33 +101,34 @@ export class Namespaces {
   }
 
   private async drop(connection: Queryable, id: number): Promise<void> {
-    await this.empty(connection, [id]);
-    await connection.query(dropNamespacesText(this.parts.shape), [[id]]);
-  }
-
-  private async empty(connection: Queryable, ids: readonly number[]): Promise<void> {
-    for (const text of emptyTexts(this.parts.shape)) await connection.query(text, [ids]);
+    const { shape } = this.parts;
+    for (const text of [endQueriesText(shape), leaveToSweeperText(shape), dropNamespacesText(shape)])
+      await connection.query(text, [[id]]);
   }
 
   /**
    * Empties the tables at once where no other namespace has records: dead rows of a large table would slow down every
    * search until Postgres has cleared them away. Where somebody holds the table, nothing happens.
+   * @returns whether they are empty
    */
-  private async truncate(connection: Queryable, emptied: readonly number[]): Promise<void> {
+  private async truncate(connection: Queryable, emptied: readonly number[]): Promise<boolean> {
     const { shape } = this.parts;
     const othersAreEmpty = async () =>
       (await connection.query(othersWithRecordsText(shape), [emptied])).rowCount === 0;
-    if (!(await othersAreEmpty())) return;
+    if (!(await othersAreEmpty())) return false;
     await connection.query('savepoint before_truncate');
     try {
       await connection.query(`set local lock_timeout = '${TRUNCATE_WAIT}'`);
       await connection.query(lockTablesText(shape));
       // nobody can write records from here, so what was looked at before is looked at again
-      if (await othersAreEmpty()) await connection.query(truncateText(shape));
+      const stillEmpty = await othersAreEmpty();
+      if (stillEmpty) await connection.query(truncateText(shape));
       await connection.query('set local lock_timeout = 0');
+      return stillEmpty;
     } catch (error) {
       if (classifyDatabaseError(error).sqlState !== LOCK_NOT_AVAILABLE) throw error;
       await connection.query('rollback to savepoint before_truncate');
+      return false;
     }
   }
 

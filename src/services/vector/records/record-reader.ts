@@ -21,6 +21,9 @@ import {
 } from '../statements/read-statements.js';
 import { recordText } from './record-text.js';
 
+/** Records of a page for whom does not say how many. */
+const DEFAULT_PAGE = 100;
+
 /** Records of a page in an export; a page is what is held in memory at once. */
 const EXPORT_PAGE = 200;
 
@@ -58,9 +61,8 @@ export class RecordReader {
 
   async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string> {
     const { maxPage } = this.parts.settings;
-    const { limit, cursor, prefix } = body;
-    if (limit === null || limit === undefined)
-      throw new HttpError('invalid_request', 'body.limit: expected a number');
+    const { cursor, prefix } = body;
+    const limit = body.limit ?? Math.min(DEFAULT_PAGE, maxPage);
     if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
     const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, includedBy(body), signal);
     return `{"nextCursor":"${next}","vectors":${arrayOf(rows.map((row) => recordText(row)))}}`;
@@ -156,7 +158,8 @@ export class RecordReader {
   ): Promise<Row[]> {
     const { database } = this.parts;
     return translated(
-      async () => (await database.within(signal).query<Row>(statement.text, values, statement.name)).rows,
+      async () =>
+        (await database.within(signal, 'read').query<Row>(statement.text, values, statement.name)).rows,
     );
   }
 }

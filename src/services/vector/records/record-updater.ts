@@ -25,7 +25,7 @@ export class RecordUpdater {
     const { database, shape } = this.parts;
     const change = this.changeOf(body);
     return translated(() =>
-      database.within(signal).transaction(async (connection) => {
+      database.within(signal, 'write').transaction(async (connection) => {
         const locked = await lockNamespace(this.parts, connection, namespace);
         if (locked === undefined) return false;
         const metadata = await this.newMetadata(connection, locked.id, body);

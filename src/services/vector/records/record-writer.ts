@@ -1,27 +1,16 @@
 import type { Queryable } from '../../../lib/postgres.js';
 import { sliced, wholly } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
-import { filterJsonpath } from '../filter/filter-jsonpath.js';
-import { parseFilter } from '../filter/parse-filter.js';
 import type { IndexParts } from '../index-parts.js';
-import type { DeleteBody } from '../schemas/reads.js';
 import type { VectorRecord } from '../schemas/records.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
-import { Parameters } from '../statements/index-shape.js';
-import { prefixCondition } from '../statements/read-statements.js';
-import { deleteText, upsertText } from '../statements/write-statements.js';
-import {
-  addPostings,
-  dropPostings,
-  type LockedNamespace,
-  lockNamespace,
-  lockOrCreateNamespace,
-} from './namespace-lock.js';
+import { upsertText } from '../statements/write-statements.js';
+import { addPostings, dropPostings, type LockedNamespace, lockOrCreateNamespace } from './namespace-lock.js';
 import { type RecordBatch, recordBatches } from './record-batch.js';
 
 const inBody = (i: number) => `body.${i}`;
 
-/** Stores and deletes records. All writes into one namespace run one after the other. */
+/** Stores records. All writes into one namespace run one after the other. */
 export class RecordWriter {
   constructor(
     private readonly parts: IndexParts,
@@ -45,7 +34,7 @@ export class RecordWriter {
     const packed = sliced(recordBatches(records, rules, place));
     const batches = packed instanceof Promise ? await packed : packed;
     const large = await translated(() =>
-      database.within(signal).transaction(async (connection) => {
+      database.within(signal, 'write').transaction(async (connection) => {
         let grown = false;
         for (const batch of batches) {
           // each batch numbers its records from where the one before has ended
@@ -85,47 +74,4 @@ export class RecordWriter {
       return false;
     }
   }
-
-  /** @returns how many records were there and are deleted */
-  async delete(namespace: string, selection: DeleteBody, signal: AbortSignal): Promise<number> {
-    const { database, shape } = this.parts;
-    // the first parameter is the namespace's id
-    const statements = parted(selection).map((part) => {
-      const parameters = new Parameters();
-      parameters.add(undefined, 'int');
-      const text = deleteText(shape, deleteCondition(parameters, part));
-      return { text, values: parameters.values.slice(1) };
-    });
-    return translated(() =>
-      database.within(signal).transaction(async (connection) => {
-        const locked = await lockNamespace(this.parts, connection, namespace);
-        if (locked === undefined) return 0;
-        let deleted = 0;
-        for (const { text, values } of statements) {
-          const { rows } = await connection.query<{ deleted: string }>(text, [locked.id, ...values]);
-          deleted += Number(rows[0]?.deleted ?? 0);
-        }
-        return deleted;
-      }),
-    );
-  }
-}
-
-/** Ids of one statement: what is encoded for Postgres in one go. */
-const DELETED_AT_ONCE = 1_000;
-
-function parted(selection: DeleteBody): DeleteBody[] {
-  const { ids } = selection;
-  if (ids === undefined || ids.length <= DELETED_AT_ONCE) return [selection];
-  const parts: DeleteBody[] = [];
-  for (let i = 0; i < ids.length; i += DELETED_AT_ONCE)
-    parts.push({ ...selection, ids: ids.slice(i, i + DELETED_AT_ONCE) });
-  return parts;
-}
-
-function deleteCondition(parameters: Parameters, { ids, prefix, filter }: DeleteBody): string {
-  if (ids !== undefined) return `id = any(${parameters.add(ids, 'text[]')})`;
-  if (prefix !== undefined) return prefixCondition(parameters, prefix);
-  const jsonpath = filterJsonpath(parseFilter(filter as string));
-  return `metadata @@ ${parameters.add(jsonpath, 'jsonpath')}`;
 }

@@ -124,7 +124,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
   const { parseBody, besideJson } = definition;
   const enter = async ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> => {
     if (writes && principal.access === 'read') throw new HttpError('forbidden', 'This token may only read.');
-    return index.ready();
+    return index.ready(principal);
   };
   return route({
     methods: METHODS,

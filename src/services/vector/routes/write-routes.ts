@@ -60,7 +60,7 @@ const remove = bothRoutes({
   reply: deleteReply,
   parseBody: jsonOrId,
   handle: async (index, { namespace, body }, { signal }) => ({
-    result: { deleted: await index.writer.delete(namespace, body, signal) },
+    result: { deleted: await index.deleter.delete(namespace, body, signal) },
   }),
 });
 
@@ -88,7 +88,7 @@ function jsonOrId(body: Buffer): unknown {
   } catch (error) {
     // what was meant as JSON is no id: deleting nothing would hide the mistake
     const text = body.toString('utf8').trim();
-    if (/^[[{"]/.test(text)) throw error;
+    if (text === '' || /^[[{"]/.test(text)) throw error;
     return text;
   }
 }

@@ -20,7 +20,6 @@ function idOf(value: unknown): { readonly id: string } | { readonly problem: str
   // JSON.parse has rounded it: two records could end up under one id
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER) return { problem: unsafe };
   const id = String(value);
-  if (id === '') return { problem: 'expected at least one character' };
   if (!isStorable(id)) return { problem: storable };
   return fits(id) ? { id } : { problem: tooLong };
 }
@@ -28,7 +27,7 @@ function idOf(value: unknown): { readonly id: string } | { readonly problem: str
 const unsafe = `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`;
 const idSchema = { anyOf: [{ type: 'string' as const }, { type: 'number' as const }] };
 
-/** Numbers are ids, too; they come back as text. */
+/** Numbers are ids, too; they come back as text. So is the empty text, which the hosted product takes. */
 export const id = z
   .unknown()
   .meta(idSchema)
@@ -81,11 +80,11 @@ export const namespaceParams = z.object({
     .refine(fits, tooLong),
 });
 
-/** Left out or null: false. */
+/** Left out or null: false. As text too, which the hosted product's own examples send. */
 export const flag = z
-  .boolean()
+  .union([z.boolean(), z.literal(['true', 'false'])], { error: 'expected true or false' })
   .nullish()
-  .transform((value) => value === true);
+  .transform((value) => value === true || value === 'true');
 
 /** What of a record a reply carries beside its id. */
 export const includeFlags = {

@@ -38,7 +38,9 @@ const limit = z.int().min(1);
 
 export const rangeBody = z.strictObject({
   cursor,
-  limit: limit.nullish().describe('Most records of this page, or of the whole stream, which needs no limit.'),
+  limit: limit
+    .nullish()
+    .describe('Most records of this page, 100 by default, or of the whole stream, which needs no limit.'),
   prefix,
   ...includeFlags,
 });

@@ -32,9 +32,11 @@ export type Metadata = Readonly<Record<string, unknown>>;
 
 const metadata = z
   .custom<Metadata>(
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    (value) => typeof value === 'object' && value !== null && (!Array.isArray(value) || value.length === 0),
     'expected an object',
   )
+  // what PHP makes of an object without keys
+  .transform((value) => (Array.isArray(value) ? {} : value))
   .meta({ type: 'object', description: 'Free JSON object.' });
 
 const data = z.string('expected text').refine(isStorable, storable);

@@ -13,6 +13,9 @@ interface StoredQuery {
   readonly namespace: string | null;
 }
 
+/** Of those that have ended so many go with each that begins: a step that stays small whatever was left. */
+const EXPIRED_AT_ONCE = 1_000;
+
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Queries that go on where they ended. They live in Postgres, so they survive a restart and any gateway goes on with them. */
@@ -38,11 +41,11 @@ export class ResumableQueries {
       const hits = await this.searcher.search(connection, namespace, prepared);
       const { resumableQueries, namespaces, indexId } = this.parts.shape;
       const inserted = await connection.query<{ uuid: string }>(
-        `insert into ${resumableQueries} (index_id, namespace_id, query, seen, max_idle, expires_at)
+        `insert into ${resumableQueries} (index_id, namespace_id, query, seen, max_idle, expires_at, token)
          values (${indexId}, (select id from ${namespaces} where index_id = ${indexId} and name = $1::text),
-           $2::jsonb, $3::bigint[], make_interval(secs => $4::float8), now() + make_interval(secs => $4::float8))
+           $2::jsonb, $3::bigint[], make_interval(secs => $4::float8), now() + make_interval(secs => $4::float8), $5::text)
          returning uuid`,
-        [namespace, JSON.stringify(query), hits.map(({ row }) => row), maxIdle],
+        [namespace, JSON.stringify(query), hits.map(({ row }) => row), maxIdle, this.parts.token],
       );
       return { uuid: (inserted.rows[0] as { uuid: string }).uuid, hits };
     });
@@ -91,25 +94,38 @@ export class ResumableQueries {
   }
 
   private async makeRoom(connection: Queryable): Promise<void> {
-    const { shape, settings } = this.parts;
+    const { shape, settings, token } = this.parts;
     await connection.query(
       `delete from ${shape.resumableQueries} where uuid in (
          select uuid from ${shape.resumableQueries} where index_id = ${shape.indexId} and expires_at <= now()
-         for update skip locked)`,
+         limit ${EXPIRED_AT_ONCE} for update skip locked)`,
     );
-    const { rows } = await connection.query<{ open: string }>(
-      `select count(*) as open from ${shape.resumableQueries} where index_id = ${shape.indexId}`,
+    const { rows } = await connection.query<{ all: string; own: string }>(
+      `select count(*) as all, count(*) filter (where token = $1) as own from ${shape.resumableQueries}
+       where index_id = ${shape.indexId} and expires_at > now()`,
+      [token],
     );
     const limit = settings.maxResumableQueries;
-    if (Number(rows[0]?.open ?? 0) >= limit)
-      throw new HttpError('too_many_requests', `${limit} resumable queries are open, as many as may be.`, {
-        retryAfter: 60,
-      });
+    const share = shareOf(settings);
+    if (Number(rows[0]?.all ?? 0) >= limit)
+      throw tooMany(`${limit} resumable queries are open, as many as may be.`);
+    if (Number(rows[0]?.own ?? 0) >= share)
+      throw tooMany(`This token has ${share} resumable queries open, as many as it may.`);
   }
 
   private transaction<T>(signal: AbortSignal, work: (connection: Queryable) => Promise<T>): Promise<T> {
-    return translated(() => this.parts.database.within(signal).transaction(work));
+    return translated(() => this.parts.database.within(signal, 'scan').transaction(work));
   }
+}
+
+/** Both tokens of an index have their half: none can take the other's for as long as a query may stay open. */
+function shareOf({ maxResumableQueries, token, readOnlyToken }: IndexParts['settings']): number {
+  if (token === null || readOnlyToken === null) return maxResumableQueries;
+  return Math.ceil(maxResumableQueries / 2);
+}
+
+function tooMany(message: string): HttpError {
+  return new HttpError('too_many_requests', message, { retryAfter: 60 });
 }
 
 function ended(): HttpError {

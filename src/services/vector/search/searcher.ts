@@ -8,7 +8,7 @@ import { type Included, includedKey, NOTHING_INCLUDED, type RecordRow } from '..
 import { rowsText } from '../statements/read-statements.js';
 import { sparseSearch } from '../statements/sparse-search.js';
 import { float32Text, fuse } from './fusion.js';
-import { GraphHints } from './graph-hints.js';
+import type { GraphHints } from './graph-hints.js';
 import type { PreparedQuery } from './prepared-query.js';
 
 /** One entry of a result. */
@@ -33,9 +33,10 @@ const FILTERED_EF = 200;
 
 /** Finds the nearest records. */
 export class Searcher {
-  private readonly hints = new GraphHints();
-
-  constructor(private readonly parts: IndexParts) {}
+  constructor(
+    private readonly parts: IndexParts,
+    private readonly hints: GraphHints,
+  ) {}
 
   /** The nearest records, best score first. @param connection where it runs: the pool, or a transaction */
   async search(

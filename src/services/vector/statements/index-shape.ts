@@ -8,6 +8,8 @@ export interface TableNames {
   /** Of every index of the schema. */
   readonly namespaces: string;
   readonly resumableQueries: string;
+  /** Ids of namespaces that are gone and whose records are not yet. */
+  readonly droppedNamespaces: string;
 }
 
 /** What statements need to know of an index. */

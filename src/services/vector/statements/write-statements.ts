@@ -121,14 +121,48 @@ export function updateText({ records, dense }: IndexShape, parts: readonly Updat
   return `update ${records} set ${parts.map((part) => sets[part]()).join(', ')} where namespace_id = ${NAMESPACE} and id = $2::text`;
 }
 
-/** `condition` may use $2. $1 namespace id. Returns `deleted`. */
-export function deleteText({ records, postings, namespaces, sparse }: IndexShape, condition: string): string {
-  const unposted = `, ${postingPlaces(postings, 'gone')}, unposted as (
+/** Condition for the first `limit` records that meet `condition`, in the order of their ids where `ordered`. $1 namespace id. */
+export function firstOf({ records }: IndexShape, condition: string, limit: number, ordered: boolean): string {
+  return `ctid = any(array(select ctid from ${records} where namespace_id = ${NAMESPACE} and ${condition}${ordered ? ' order by id' : ''} limit ${limit}))`;
+}
+
+/** `condition` may use $2 and more. $1 namespace id. Returns `deleted`, and `last`: the last deleted id. */
+export function deleteText(shape: IndexShape, condition: string): string {
+  return `with gone as (
+  delete from ${shape.records} where namespace_id = ${NAMESPACE} and ${condition} returning id${shape.sparse ? ', row, sparse_indices' : ''}
+)${unposted(shape)}
+${uncount(shape)}, (select max(id) from gone) as last`;
+}
+
+/**
+ * Looks at the next `limit` records from row `from` on, before row `end`, and deletes those that meet `condition`. $1 namespace
+ * id. Returns `deleted`, and `next`: the row to go on with, null at the end.
+ */
+export function deleteWindowText(
+  shape: IndexShape,
+  condition: string,
+  { from, end, limit }: { readonly from: string; readonly end: string; readonly limit: number },
+): string {
+  const { records, sparse } = shape;
+  return `with page as materialized (
+  select ctid, row, ${condition} as is_meant from ${records}
+  where namespace_id = ${NAMESPACE} and row >= ${from} and row < ${end} order by row limit ${limit}
+), gone as (
+  delete from ${records} where ctid = any(array(select ctid from page where is_meant)) returning row${sparse ? ', sparse_indices' : ''}
+)${unposted(shape)}
+${uncount(shape)}, (select max(row) + 1 from page) as next`;
+}
+
+/** Deletes the postings of `gone`. */
+function unposted({ postings, sparse }: IndexShape): string {
+  if (!sparse) return '';
+  return `, ${postingPlaces(postings, 'gone')}, unposted as (
   delete from ${postings} p using places where p.ctid = places.ctid
 )`;
-  return `with gone as (
-  delete from ${records} where namespace_id = ${NAMESPACE} and ${condition} returning row${sparse ? ', sparse_indices' : ''}
-)${sparse ? unposted : ''}
-update ${namespaces} set record_count = record_count - counted.n
+}
+
+/** Takes `gone` off the namespace's count. */
+function uncount({ namespaces }: IndexShape): string {
+  return `update ${namespaces} set record_count = record_count - counted.n
 from (select count(*) as n from gone) counted where id = $1::int returning counted.n as deleted`;
 }

@@ -1,4 +1,4 @@
-import { backoffDelay, DEFAULT_BACKOFF } from '../../../lib/backoff.js';
+import { KickedTask } from '../../../lib/kicked-task.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { Database, Queryable } from '../../../lib/postgres.js';
@@ -26,64 +26,28 @@ const PARALLEL_SINCE = 2;
  * are of the others. What is to be done is read from the database each time, so a crash or several gateways do no harm.
  */
 export class HnswBuilder {
-  private readonly stopped = new AbortController();
-  private wanted = false;
-  private running: Promise<void> | undefined;
-  private wake: (() => void) | undefined;
+  private readonly task: KickedTask;
 
   constructor(private readonly options: HnswBuilderOptions) {
-    options.lifecycle.onStop(`hnsw builder ${options.settings.name}`, async () => {
-      this.stopped.abort();
-      this.wake?.();
-      await this.running;
+    const { database, settings, log, lifecycle } = options;
+    this.task = new KickedTask({
+      name: `hnsw builder ${settings.name}`,
+      work: async (signal) => {
+        const done = await database.aside((connection) => this.reconcile(connection, signal), signal);
+        return done ? 0 : BUSY_MS;
+      },
+      log,
+      lifecycle,
     });
   }
 
   /** Something may have to be built or removed. */
   kick(): void {
-    this.wanted = true;
-    this.running ??= this.run().finally(() => {
-      this.running = undefined;
-      // asked for between the last look and here
-      if (this.wanted && !this.stopped.signal.aborted) this.kick();
-    });
-  }
-
-  private async run(): Promise<void> {
-    for (let failures = 0; this.wanted && !this.stopped.signal.aborted; ) {
-      this.wanted = false;
-      let pause = 0;
-      try {
-        const done = await this.options.database.aside(
-          (connection) => this.reconcile(connection),
-          this.stopped.signal,
-        );
-        failures = 0;
-        if (!done) pause = BUSY_MS;
-      } catch (err) {
-        if (this.stopped.signal.aborted) return;
-        pause = backoffDelay(failures++, DEFAULT_BACKOFF);
-        this.options.log.warn({ err, index: this.options.settings.name }, 'hnsw: not built, trying again');
-      }
-      if (pause > 0) {
-        this.wanted = true;
-        await this.sleep(pause);
-      }
-    }
-  }
-
-  private sleep(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    this.task.kick();
   }
 
   /** @returns false when another gateway is at it */
-  private async reconcile(connection: Queryable): Promise<boolean> {
+  private async reconcile(connection: Queryable, signal: AbortSignal): Promise<boolean> {
     const { shape } = this.options.tables;
     // tried, not waited for: a session that waits holds a snapshot, and a concurrent build waits for all of those
     const lock = await connection.query<{ locked: boolean }>(
@@ -102,7 +66,7 @@ export class HnswBuilder {
       const isThere = existing.get(name) === true;
       const use = enabled && (large || isThere);
       if (use) kept.add(name);
-      if (use && !isThere) await this.build(connection, id, name, existing.has(name));
+      if (use && !isThere) await this.build(connection, signal, id, name, existing.has(name));
       if (use !== hnsw)
         await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
     }
@@ -129,6 +93,7 @@ export class HnswBuilder {
 
   private async build(
     connection: Queryable,
+    signal: AbortSignal,
     namespaceId: number,
     name: string,
     remains: boolean,
@@ -148,7 +113,7 @@ export class HnswBuilder {
         await connection.query('set max_parallel_maintenance_workers = 0');
       await connection.query(text);
     } catch (error) {
-      if (this.stopped.signal.aborted) throw error;
+      if (signal.aborted) throw error;
       // workers share memory that a container may not have (64 MB by default in Docker)
       log.warn({ err: error, name }, 'hnsw: the build failed, once more without parallel workers');
       await this.drop(connection, name);

@@ -61,6 +61,7 @@ function shapeOf(
     postings: `${s}.postings_${indexId}`,
     namespaces: `${s}.namespaces`,
     resumableQueries: `${s}.resumable_queries`,
+    droppedNamespaces: `${s}.dropped_namespaces`,
     dense: type === 'SPARSE' ? undefined : comparison(similarity, dimension, storage),
     sparse: type !== 'DENSE',
   };

@@ -58,6 +58,22 @@ export function migrations(schema: string): Migration[] {
         for (const { id } of indexes.rows) await connection.query(metadataIndexText(`${s}.records_${id}`));
       },
     },
+    {
+      id: 3,
+      name: 'whose a resumable query is',
+      up: async (connection) => {
+        await connection.query(`alter table ${s}.resumable_queries add column token text`);
+      },
+    },
+    {
+      id: 4,
+      name: 'namespaces whose records are still to be deleted',
+      up: async (connection) => {
+        await connection.query(`create table ${s}.dropped_namespaces (
+          id int primary key,
+          index_id int not null references ${s}.indexes (id))`);
+      },
+    },
   ];
 }
 

@@ -1,0 +1,165 @@
+/** Why a place was refused or the wait for it ended. */
+export class NoSlot extends Error {
+  constructor(
+    /** `late` none came in time; `full` as many wait as may. */
+    readonly reason: 'late' | 'full',
+  ) {
+    super(`no place (${reason})`);
+    this.name = 'NoSlot';
+  }
+}
+
+export interface FairSlotsOptions {
+  /** How many may be in use at once. */
+  readonly capacity: number;
+  /** Longest wait for one, in ms. */
+  readonly waitMs: number;
+  /** Most waits of one tenant at once. */
+  readonly maxWaiting: number;
+}
+
+/** A lane may take another place while it holds less than so many times what is free: 7 of 9, and 1 stays for others. */
+const LANE_SHARE = 3;
+/** The same for all lanes of a tenant: what its slow lane leaves, its quick ones may use. */
+const TENANT_SHARE = 6;
+
+interface Waiter {
+  readonly grant: () => void;
+  readonly giveUp: (error: unknown) => void;
+}
+
+interface Tenant {
+  held: number;
+  waiting: number;
+}
+
+/** One kind of work of one tenant. */
+interface Lane {
+  readonly tenant: Tenant;
+  held: number;
+  /** In the order of their coming. */
+  readonly waiting: Set<Waiter>;
+  /** When it was served last; the longest ago goes first among equals. */
+  servedAt: number;
+}
+
+/** Where one tenant's work of one kind enters. */
+export interface LaneDoor {
+  /** Takes a place at once. @returns whether there was one */
+  tryEnter(): boolean;
+  /** Resolves when the caller has a place. @throws NoSlot, or what `signal` aborts with */
+  enter(signal: AbortSignal): Promise<void>;
+  /** Gives the place back. */
+  leave(): void;
+}
+
+/**
+ * Places that several tenants share, such as connections. A place that becomes free goes to the tenant that holds the fewest, in it
+ * to the kind of work that holds the fewest: quick work, which seldom holds any, goes before slow work. And nobody takes the last
+ * ones: how many a lane may hold shrinks with what is free (dynamic thresholds; Choudhury and Hahne, 1998), so whoever comes
+ * anew does not have to wait for the end of another's slow work.
+ */
+export class FairSlots {
+  private free: number;
+  private served = 0;
+  private readonly tenants = new Map<string, Tenant>();
+  /** Those in which somebody waits. */
+  private readonly waiting = new Set<Lane>();
+
+  constructor(private readonly options: FairSlotsOptions) {
+    this.free = options.capacity;
+  }
+
+  /** A door stays for ever: tenants and kinds must be few. */
+  lane(tenantName: string): LaneDoor {
+    const tenant = this.tenants.get(tenantName) ?? { held: 0, waiting: 0 };
+    this.tenants.set(tenantName, tenant);
+    const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0 };
+    return {
+      tryEnter: () => {
+        if (lane.waiting.size > 0 || !this.mayTake(lane)) return false;
+        this.take(lane);
+        return true;
+      },
+      enter: (signal) => this.wait(lane, signal),
+      leave: () => {
+        lane.held--;
+        tenant.held--;
+        this.free++;
+        if (this.waiting.size > 0) this.serve();
+      },
+    };
+  }
+
+  /** Tells all who wait that there is no use in it: in turn, each would find out for itself. */
+  refuse(error: unknown): void {
+    for (const lane of [...this.waiting]) for (const { giveUp } of [...lane.waiting]) giveUp(error);
+  }
+
+  private mayTake({ held, tenant }: Lane): boolean {
+    if (this.free === 0) return false;
+    const laneMay = held === 0 || held < LANE_SHARE * this.free;
+    return laneMay && (tenant.held === 0 || tenant.held < TENANT_SHARE * this.free);
+  }
+
+  private take(lane: Lane): void {
+    this.free--;
+    lane.held++;
+    lane.tenant.held++;
+    lane.servedAt = ++this.served;
+  }
+
+  private wait(lane: Lane, signal: AbortSignal): Promise<void> {
+    const { tenant } = lane;
+    const { maxWaiting, waitMs } = this.options;
+    if (tenant.waiting >= maxWaiting) return Promise.reject(new NoSlot('full'));
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+        lane.waiting.delete(waiter);
+        if (lane.waiting.size === 0) this.waiting.delete(lane);
+        tenant.waiting--;
+      };
+      const giveUp = (error: unknown) => {
+        end();
+        reject(error);
+      };
+      const onAbort = () => giveUp(signal.reason);
+      const timer = setTimeout(() => giveUp(new NoSlot('late')), waitMs);
+      const waiter: Waiter = {
+        giveUp,
+        grant: () => {
+          end();
+          this.take(lane);
+          resolve();
+        },
+      };
+      tenant.waiting++;
+      lane.waiting.add(waiter);
+      this.waiting.add(lane);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort);
+    });
+  }
+
+  /** Gives what is free to those who wait, as far as they may have it. */
+  private serve(): void {
+    for (let next = this.next(); next !== undefined; next = this.next()) {
+      const [first] = next.waiting;
+      first?.grant();
+    }
+  }
+
+  private next(): Lane | undefined {
+    let best: Lane | undefined;
+    for (const lane of this.waiting) {
+      if (this.mayTake(lane) && (best === undefined || isBefore(lane, best))) best = lane;
+    }
+    return best;
+  }
+}
+
+function isBefore(a: Lane, b: Lane): boolean {
+  return (a.tenant.held - b.tenant.held || a.held - b.held || a.servedAt - b.servedAt) < 0;
+}

@@ -1,0 +1,116 @@
+import { FairSlots, type LaneDoor } from '../../../src/lib/fair-slots.js';
+
+const WAIT_MS = 1_000;
+const never = new AbortController().signal;
+
+function setUp(capacity = 9, maxWaiting = 100) {
+  const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting });
+  return { slots, lane: (tenant: string) => slots.lane(tenant) };
+}
+
+/** Takes places until there is none. @returns how many */
+function fill(door: LaneDoor): number {
+  let taken = 0;
+  while (door.tryEnter()) taken++;
+  return taken;
+}
+
+/** Waits for a place; `got` notes who has one. */
+function wait(door: LaneDoor, name: string, got: string[], signal = never): void {
+  door.enter(signal).then(
+    () => got.push(name),
+    (error: Error) => got.push(`${name}: ${error.message}`),
+  );
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('nobody takes the last places: one kind of work leaves some to the others, a tenant to the other tenants', () => {
+  const { lane } = setUp();
+  expect([fill(lane('a')), fill(lane('a')), fill(lane('b')), fill(lane('c'))]).toEqual([7, 1, 1, 0]);
+});
+
+test.each([
+  [1, 1],
+  [2, 2],
+  [4, 3],
+  [9, 7],
+  [40, 30],
+])('of %d places one kind of work alone takes %d', (capacity, taken) => {
+  expect(fill(setUp(capacity).lane('a'))).toBe(taken);
+});
+
+test('a place that becomes free goes to the tenant with the fewest, and there to the kind with the fewest', async () => {
+  const { lane } = setUp(4);
+  const [slow, quick, other] = [lane('a'), lane('a'), lane('b')];
+  fill(slow);
+  expect(other.tryEnter()).toBe(true);
+  const got: string[] = [];
+  wait(slow, 'slow', got);
+  wait(quick, 'quick', got);
+  wait(other, 'other', got);
+  slow.leave();
+  slow.leave();
+  slow.leave();
+  await settled();
+  expect(got).toEqual(['other', 'quick', 'slow']);
+});
+
+test('among equals those who were served longest ago go first, in a lane whoever came first', async () => {
+  const { lane } = setUp(1);
+  const [a, b] = [lane('a'), lane('b')];
+  expect(a.tryEnter()).toBe(true);
+  const got: string[] = [];
+  for (const name of ['a1', 'a2', 'a3']) wait(a, name, got);
+  for (const name of ['b1', 'b2']) wait(b, name, got);
+  for (let i = 0; i < 5; i++) {
+    (got.at(-1)?.startsWith('b') === true ? b : a).leave();
+    await settled();
+  }
+  expect(got).toEqual(['b1', 'a1', 'b2', 'a2', 'a3']);
+});
+
+test('who comes while others of its lane wait goes behind them', async () => {
+  const { lane } = setUp(1);
+  const door = lane('a');
+  door.tryEnter();
+  const got: string[] = [];
+  wait(door, 'first', got);
+  door.leave();
+  expect(door.tryEnter()).toBe(false);
+  await settled();
+  expect(got).toEqual(['first']);
+});
+
+test('a wait ends when its time is over, its request is, or as many wait as may', async () => {
+  jest.useFakeTimers();
+  try {
+    const { slots, lane } = setUp(1, 3);
+    const door = lane('a');
+    door.tryEnter();
+    const gone = new AbortController();
+    const got: string[] = [];
+    wait(door, 'late', got);
+    wait(door, 'gone', got, gone.signal);
+    wait(door, 'aborted', got, AbortSignal.abort(new Error('over')));
+    wait(door, 'third', got);
+    wait(door, 'fourth', got);
+    gone.abort(new Error('left'));
+    await jest.advanceTimersByTimeAsync(WAIT_MS);
+    expect(got).toEqual([
+      'aborted: over',
+      'fourth: no place (full)',
+      'gone: left',
+      'late: no place (late)',
+      'third: no place (late)',
+    ]);
+    wait(door, 'told', got);
+    slots.refuse(new Error('nobody answers'));
+    await jest.advanceTimersByTimeAsync(0);
+    expect(got.at(-1)).toBe('told: nobody answers');
+    door.leave();
+    expect(door.tryEnter()).toBe(true);
+  } finally {
+    jest.useRealTimers();
+  }
+});
