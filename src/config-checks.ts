@@ -12,26 +12,33 @@ export function crossChecks(config: Config, enabled: readonly EnabledService[]):
   return [...problems, ...repeatedPlaces(config, enabled)];
 }
 
-/** What a gateway that is to run lacks, a line each: a service, tokens that suffice where it listens, addresses. */
+/** What is wrong, and with which key, if with one. */
+export interface Problem {
+  readonly key?: string;
+  readonly text: string;
+}
+
+/** What a gateway that is to run lacks: a service, tokens that suffice where it listens, addresses. */
 export function incompleteness(
   config: Config,
   enabled: readonly EnabledService[],
   unserved: readonly UnservedService[],
   names: KeyNames,
-): string[] {
-  if (enabled.length === 0 && unserved.length > 0) return [nothingToServe(unserved)];
-  const problems: string[] = [];
+): Problem[] {
+  if (enabled.length === 0 && unserved.length > 0) return [{ text: nothingToServe(unserved) }];
+  const problems: Problem[] = [];
   const open = !isLoopback(config.http.host);
-  const tooWeak = `too weak for a gateway that listens on ${config.http.host}: ${STRONG}`;
+  const text = `too weak for a gateway that listens on ${config.http.host}: ${STRONG}`;
   const { metricsToken } = config.http;
-  if (open && metricsToken !== null && isWeak(metricsToken)) problems.push(`http.metricsToken: ${tooWeak}`);
+  if (open && metricsToken !== null && isWeak(metricsToken))
+    problems.push({ key: 'http.metricsToken', text });
   for (const { service, section } of enabled) {
     for (const { key, value } of service.secrets(section)) {
-      if (value === null) problems.push(`${key}: a token is missing; ${remedy(service, key, names)}`);
-      else if (open && isWeak(value)) problems.push(`${key}: ${tooWeak}`);
+      if (value === null) problems.push({ key, text: `a token is missing; ${remedy(service, key, names)}` });
+      else if (open && isWeak(value)) problems.push({ key, text });
     }
     for (const { backend, key, given } of service.addresses(section)) {
-      if (!given) problems.push(`${key}: no address of ${backend}; ${remedy(service, key, names)}`);
+      if (!given) problems.push({ key, text: `no address of ${backend}; ${remedy(service, key, names)}` });
     }
   }
   return problems;

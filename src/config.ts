@@ -88,9 +88,13 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   const unserved = unservedServices(enabledServices(whole), names);
   const config = complete ? without(whole, unserved) : whole;
   const enabled = enabledServices(config);
-  const problems = crossChecks(config, enabled);
-  if (complete) problems.push(...incompleteness(config, enabled, unserved, names));
-  if (problems.length > 0) throw new ConfigError(problems.map((problem) => `${file}: ${problem}`));
+  const problems = crossChecks(config, enabled).map((problem) => `${file}: ${problem}`);
+  if (complete)
+    for (const { key, text } of incompleteness(config, enabled, unserved, names))
+      problems.push(
+        key === undefined ? `${file}: ${text}` : `${applied.origins.get(key) ?? file}: ${key}: ${text}`,
+      );
+  if (problems.length > 0) throw new ConfigError(problems);
   const warnings = applied.unknown
     .filter((name) => !FOREIGN_VARIABLES.test(name))
     .map((name) => `${name}: no key has this variable${suggestion(name, variableNames())}`);

@@ -223,15 +223,22 @@ describe('ZRANGE with LIMIT by index', () => {
 });
 
 describe('XTRIM with ~', () => {
-  const fill = async (length: number) => {
-    await sendAll(Array.from({ length }, (_, i) => ['XADD', 's', `${i + 1}-0`, 'f', `${i}`]));
+  const fill = async (length: number, key = 's') => {
+    await sendAll(Array.from({ length }, (_, i) => ['XADD', key, `${i + 1}-0`, 'f', `${i}`]));
   };
 
   test('leaves as many as were named, of a long stream too', async () => {
     await fill(12_000);
     expect(await run('XTRIM', 's', 'MAXLEN', '~', 50)).toBe('11950');
     expect(await redis('XLEN', 's')).toBe('50');
-    expect(await run('XTRIM', 's', 'minid', '~', '11990-0')).toBe('39');
+    await fill(400, 's2');
+    expect(await run('XTRIM', 's2', 'minid', '~', '350-0')).toBe('349');
+  });
+
+  test('leaves a short stream whole, as Redis and the hosted product do', async () => {
+    await fill(50);
+    expect(await run('XTRIM', 's', 'MAXLEN', '~', 30)).toBe('0');
+    expect(await redis('XLEN', 's')).toBe('50');
   });
 
   test('and LIMIT does as little as it is told', async () => {

@@ -184,6 +184,17 @@ describe('wrong configurations', () => {
       expect(problems.join('\n')).toMatch(
         /kv\.databases\[0\]\.token: too weak[\s\S]*vector\.indexes\[0\]\.token: too weak/,
       );
+      // who gave it there is told to look there
+      expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+        'PORTICO_KV_TOKEN',
+        'PORTICO_VECTOR_TOKEN',
+      ]);
+      expect(
+        problemsOf(
+          { http: { host }, kv: { databases: [{ token: 'short' }] } },
+          { ...COMPLETE, PORTICO_KV_TOKEN: '' },
+        ),
+      ).toEqual([expect.stringMatching(/^configuration: kv\.databases\[0\]\.token: too weak/)]);
       expect(problems.join('\n')).not.toContain('short');
       expect(problemsOf({ http: { host } })).toEqual([]);
       expect(problemsOf({ http: { host: '127.0.0.1' } }, weak)).toEqual([]);

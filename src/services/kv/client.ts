@@ -10,7 +10,9 @@ import { Cluster } from './cluster/cluster.js';
 import { readCommandTable } from './command-table.js';
 import { CommandTallies } from './command-tallies.js';
 import { CommandRules, type Row } from './commands.js';
+import { Confinement } from './confinement.js';
 import type { Endpoint } from './connection.js';
+import type { Denials } from './denials.js';
 import type { Emulations } from './emulations/emulations.js';
 import { isLoginRefused } from './errors.js';
 import { ExclusiveConnections } from './exclusive-connections.js';
@@ -38,8 +40,7 @@ export interface KvClientOptions {
   readonly longestBlockMs: number;
   readonly aclUserLimit: number;
   readonly streamLimit: number;
-  /** Upper-case names of commands that the configuration refuses. */
-  readonly denied: ReadonlySet<string>;
+  readonly denials: Denials;
   readonly tokens: RestTokens;
   readonly emulations: Emulations;
   readonly observer: WireObserver;
@@ -62,10 +63,15 @@ export class KvClient {
   private readonly users: AclUsers;
   private readonly exclusive: ExclusiveConnections;
   private commandRules: CommandRules;
+  private readonly confinement: Confinement | undefined;
 
   constructor(readonly options: KvClientOptions) {
     const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
     this.commandRules = this.rulesOf(undefined, false);
+    const { username, password } = options.endpoint;
+    const denied = options.denials.everywhere;
+    if (denied.length > 0)
+      this.confinement = new Confinement({ username, password, denied, log: options.log });
     const servers = this.openServers();
     this.shared = servers.shared;
     lifecycle.onStop('kv: shared connections', () => this.shared.close());
@@ -154,7 +160,7 @@ export class KvClient {
     const { endpoint, connectTimeoutMs, timeoutMs, replyLimit, observer, log } = this.options;
     const login = user === undefined ? {} : { username: user.name, password: user.password };
     // users come and go, and anybody may try their passwords: no line each, and no further attempt
-    const ofUser = user === undefined ? {} : { givesUp: true };
+    const ofUser = user === undefined ? { confinement: this.confinement } : { givesUp: true };
     const nodeLog = at === undefined ? log : log.child({ node: `${at.host}:${at.port}` });
     return new Session({
       endpoint: { ...endpoint, ...at, ...login },
@@ -203,7 +209,7 @@ export class KvClient {
       isTold,
       tallies: this.tallies,
       special: new Set([...SPECIAL, ...this.options.emulations.names]),
-      denied: this.options.denied,
+      denied: this.options.denials.commands,
     });
   }
 

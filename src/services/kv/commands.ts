@@ -62,8 +62,8 @@ export interface CommandRulesOptions {
   readonly tallies: CommandTallies;
   /** Upper-case names that Portico answers in its own way, at least for some arguments. */
   readonly special: ReadonlySet<string>;
-  /** Upper-case names that the configuration refuses. */
-  readonly denied: ReadonlySet<string>;
+  /** Upper-case names that are refused beside Portico's own list, and why. */
+  readonly denied: ReadonlyMap<string, string>;
 }
 
 /**
@@ -126,9 +126,10 @@ export class CommandRules {
 
   private make(name: string, facts: CommandFacts | undefined): Rule {
     const { denied, special, tallies } = this.options;
+    const reason = denied.get(name);
     return {
       name,
-      inspect: denied.has(name) ? () => 'the configuration refuses it' : refusalOf(name, facts),
+      inspect: reason === undefined ? refusalOf(name, facts) : () => reason,
       facts,
       lane: laneOf(facts),
       reads: facts?.flags.has('readonly') === true,

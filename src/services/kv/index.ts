@@ -10,6 +10,7 @@ import type { Endpoint } from './connection.js';
 import { DailyQuota } from './daily-quota.js';
 import { openReplicas } from './database-replicas.js';
 import { databaseTokens, passwordOf } from './database-tokens.js';
+import { type Denials, denialsOf } from './denials.js';
 import { createEmulations } from './emulations/emulations.js';
 import { endpointOf, sentinelsOf } from './endpoint.js';
 import { formatError } from './errors.js';
@@ -34,7 +35,9 @@ export const kv: Service<KvSettings> = {
   open: ({ databases }, runtime) => {
     const nextSyncToken = syncTokens(randomBytes(8).toString('hex'));
     const metrics = new KvMetrics(runtime.metrics);
-    return databases.map((database) => openDatabase(database, runtime, metrics, nextSyncToken));
+    return databases.map((database) =>
+      openDatabase(database, denialsOf(database, databases), runtime, metrics, nextSyncToken),
+    );
   },
 };
 
@@ -52,6 +55,7 @@ function secretsOf({ url, token, readOnlyToken }: DatabaseSettings, key: string)
 
 function openDatabase(
   database: DatabaseSettings,
+  denials: Denials,
   runtime: ServiceRuntime,
   metrics: KvMetrics,
   nextSyncToken: (freshness?: Freshness) => string,
@@ -73,7 +77,7 @@ function openDatabase(
     longestBlockMs: database.longestBlockMs,
     aclUserLimit: database.aclUsers,
     streamLimit: database.streams,
-    denied: new Set(database.deniedCommands.map((command) => command.toUpperCase())),
+    denials,
     tokens: rest,
     emulations: createEmulations(),
     observer: metrics.observer(name),

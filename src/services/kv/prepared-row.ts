@@ -3,7 +3,7 @@ import { BLOCKING_READS, blockingOf } from './block-option.js';
 import type { Row } from './commands.js';
 import { type FollowUp, isFollowUp, unchanged } from './emulations/emulation.js';
 import type { Emulations } from './emulations/emulations.js';
-import { RespError, type RespValue } from './resp-decoder.js';
+import type { RespValue } from './resp-decoder.js';
 
 /** A row as it is sent, and what becomes of its reply. */
 export interface PreparedRow {
@@ -15,7 +15,6 @@ export interface PreparedRow {
 
 /** Further commands that the emulations of one request may need: a page of SCAN WITHTYPE takes up to 10,000. */
 const MOST_FURTHER = 20_000;
-const TOO_MANY = new RespError('ERR the pages of SCAN WITHTYPE in one request are too large together');
 
 /** Whether a row is more than a command that is sent as it is and answered by its reply. */
 export function isSpecial(row: Row, emulations: Emulations): boolean {
@@ -54,7 +53,7 @@ export async function finishRows(
   const answers = rows.map(({ finish }, i) => {
     const answer = finish(replies[i]);
     if (isFollowUp(answer)) further += answer.commands.length;
-    return isFollowUp(answer) && further > MOST_FURTHER ? TOO_MANY : answer;
+    return isFollowUp(answer) && further > MOST_FURTHER ? answer.otherwise : answer;
   });
   const followUps = answers.filter(isFollowUp);
   if (followUps.length === 0) return answers as RespValue[];

@@ -55,7 +55,9 @@ const databaseFields = z.strictObject({
   deniedCommands: z
     .array(z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected names of commands'))
     .default([])
-    .describe('Commands that are refused beside those that never run over HTTP, such as FLUSHALL.'),
+    .describe(
+      'Commands that are refused beside those that never run over HTTP, such as FLUSHALL; by Redis too, within scripts, where it lets Portico make a user (ACL).',
+    ),
   bodyLimit: bytes(32 * 1024 * 1024).describe('Largest request body in bytes (413).'),
   commandLimit: bytes(32 * 1024 * 1024).describe(
     'Bytes of one command, its name and arguments (413; in a pipeline an error entry; discards a transaction).',
@@ -128,7 +130,9 @@ export const kvSettings = z.strictObject({
     .array(database)
     .min(1)
     .prefault([{}])
-    .describe('Databases, each with an address and tokens of its own.'),
+    .describe(
+      'Databases, each with an address and tokens of its own. Several numbers of one Redis do not reach each other (see README).',
+    ),
 });
 
 export type KvSettings = z.output<typeof kvSettings>;

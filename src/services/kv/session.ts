@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { HttpError } from '../../http/errors.js';
 import type { Logger } from '../../lib/logger.js';
 import { withoutRedirection } from './cluster/redirection.js';
+import type { Confinement } from './confinement.js';
 import { Connection, type Endpoint } from './connection.js';
 import { notConnected } from './errors.js';
 import { delayOf, greetingOf, refusalOf } from './greeting.js';
@@ -21,6 +22,8 @@ export interface SessionOptions {
   readonly observer?: WireObserver;
   /** Sent first on every new connection; what Redis refuses is asked again until it answers. */
   readonly greeting?: readonly Command[];
+  /** Has every connection go on as a user who may do less. */
+  readonly confinement?: Confinement | undefined;
   /** Whether to find out if transactions are allowed; needed where they are sent without a look at the reply to MULTI. */
   readonly probesTransactions?: boolean;
   /** Ends all attempts once Redis refuses the login: of users, who come and go. */
@@ -41,6 +44,7 @@ export class Session {
   private readonly waiting = new Set<() => void>();
   private closed = false;
   private readonly questions: OpenQuestions;
+  private isConfined = false;
 
   constructor(private readonly options: SessionOptions) {
     const { endpoint, connectTimeoutMs, log, givesUp = false } = options;
@@ -94,7 +98,11 @@ export class Session {
    */
   login(login: Command): Promise<boolean> {
     const { wire } = this;
-    return this.run(encodeCommands([['AUTH', ...login]]), 1, ([reply]) => {
+    const { confinement } = this.options;
+    // and back, in the same write: no command comes between
+    const back: Command[] = this.isConfined && confinement ? [['AUTH', ...confinement.login]] : [];
+    return this.run(encodeCommands([['AUTH', ...login], ...back]), 1 + back.length, ([reply, again]) => {
+      if (again instanceof RespError) wire?.cut(new Error(again.text));
       if (reply instanceof RespStatus && reply.bytes.toString() === 'OK') return true;
       if (reply instanceof RespError && reply.text.startsWith('WRONGPASS ')) wire?.cut(new Error(reply.text));
       return false;
@@ -141,17 +149,17 @@ export class Session {
   }
 
   private async greet(wire: Wire): Promise<void> {
-    const { endpoint } = this.options;
+    const { endpoint, confinement } = this.options;
     const own = greetingOf(endpoint);
     const questions = this.questions.all;
-    const commands = [...own, ...questions.commands];
     for (;;) {
-      const replies = await wire.submit(encodeCommands(commands), commands.length, (all) => all);
+      // who is confined goes on as another user, to whom the questions are answered
+      const commands = confinement === undefined ? [...own, ...questions.commands] : own;
+      const replies = await sendOn(wire, commands);
       const ownReplies = replies.splice(0, own.length);
-      const delay = delayOf(ownReplies);
+      const delay = delayOf(ownReplies) ?? (await this.letIn(ownReplies, wire));
       if (delay === undefined) {
-        const refusal = refusalOf(ownReplies, endpoint);
-        if (refusal !== undefined) throw new Error(refusal);
+        if (confinement !== undefined) replies.push(...(await sendOn(wire, questions.commands)));
         const pauseMs = this.questions.learn(questions, replies);
         this.opened(wire, replies);
         this.askLater(wire, questions, pauseMs);
@@ -160,6 +168,17 @@ export class Session {
       this.connection.failed(new Error(delay));
       await new Promise((resolve) => setTimeout(resolve, PASSING_PAUSE_MS));
     }
+  }
+
+  /** @returns why the connection cannot be used yet @throws Error why it never can */
+  private async letIn(ownReplies: readonly RespValue[], wire: Wire): Promise<string | undefined> {
+    const { endpoint, confinement } = this.options;
+    const refusal = refusalOf(ownReplies, endpoint);
+    if (refusal !== undefined) throw new Error(refusal);
+    if (confinement === undefined) return undefined;
+    const { isEntered, delay } = await confinement.enter((commands) => sendOn(wire, commands));
+    this.isConfined = isEntered;
+    return delay;
   }
 
   /** Asks again, on the connection that others use meanwhile. */
@@ -209,6 +228,12 @@ export class Session {
     for (const tell of this.waiting) tell();
     this.waiting.clear();
   }
+}
+
+/** @returns one reply each, none for none */
+async function sendOn(wire: Wire, commands: readonly Command[]): Promise<RespValue[]> {
+  if (commands.length === 0) return [];
+  return wire.submit(encodeCommands(commands), commands.length, (replies) => replies);
 }
 
 /** A write that a replica refused, a script's included: in the server's words, as a script may have an error READONLY of its own. */

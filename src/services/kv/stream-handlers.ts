@@ -2,6 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import type { RawStream } from '../../http/raw-stream.js';
 import type { RawRoute } from '../../http/route.js';
 import { singleAnswer } from './answer-format.js';
+import type { Denials } from './denials.js';
 import type { KvDeps } from './deps.js';
 import { segmentsOfPath } from './path-arguments.js';
 import { HEARTBEAT } from './streams/event-text.js';
@@ -27,7 +28,7 @@ export const handleMonitor: Handle = streamOf('monitor');
 function streamOf(kind: StreamKind): Handle {
   return async ({ target }, context, { client, quota, streamHeartbeatMs, nextSyncToken }) => {
     const topics = topicsOf(kind, target);
-    refuse(kind, topics.length, context.principal.access, client.options.denied);
+    refuse(kind, topics.length, context.principal.access, client.options.denials);
     if (!quota.grantAll(topics.length)) throw quota.exceeded();
     const stream = client.streams.take(kind);
     context.onOver(() => stream.close());
@@ -55,7 +56,7 @@ function topicsOf(kind: StreamKind, target: string): Topic[] {
 }
 
 /** @throws HttpError `invalid_request` */
-function refuse(kind: StreamKind, count: number, access: 'full' | 'read', denied: ReadonlySet<string>): void {
+function refuse(kind: StreamKind, count: number, access: 'full' | 'read', denied: Denials): void {
   const text = refusalOf(kind, count, access, denied);
   if (text !== undefined) throw new HttpError('invalid_request', text);
 }
@@ -64,11 +65,11 @@ function refusalOf(
   kind: StreamKind,
   count: number,
   access: 'full' | 'read',
-  denied: ReadonlySet<string>,
+  { commands }: Denials,
 ): string | undefined {
   const name = kind.toUpperCase();
-  if (denied.has(name))
-    return `ERR Command '${name}' is not available over HTTP: the configuration refuses it`;
+  const reason = commands.get(name);
+  if (reason !== undefined) return `ERR Command '${name}' is not available over HTTP: ${reason}`;
   if (count === 0) return `ERR wrong number of arguments for '${kind}' command`;
   if (count > MOST_TOPICS) return `ERR more than ${MOST_TOPICS} names in one stream`;
   // it shows everybody's values

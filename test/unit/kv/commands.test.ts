@@ -37,7 +37,7 @@ function rulesOf(table: CommandTable, denied: readonly string[] = []): CommandRu
     isTold: true,
     tallies: new CommandTallies(),
     special: new Set(),
-    denied: new Set(denied),
+    denied: new Map(denied.map((name) => [name, 'the configuration refuses it'])),
   });
 }
 

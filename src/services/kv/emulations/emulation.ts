@@ -8,9 +8,11 @@ export interface Emulation {
   readonly finish: (reply: RespValue) => RespValue | FollowUp;
 }
 
-/** Further commands, which only read: sent in one go, one reply each and in order. */
+/** Further commands: sent in one go, one reply each and in order. */
 export interface FollowUp {
   readonly commands: readonly Command[];
+  /** The answer where one request needs too many of them. */
+  readonly otherwise: RespValue;
   readonly finish: (replies: readonly RespValue[]) => RespValue;
 }
 

@@ -14,6 +14,7 @@ const DEFAULT_COUNT = 1_000;
 const LARGEST_TYPED_COUNT = 10_000;
 
 const WITH_VALUE = new Set(['MATCH', 'COUNT', 'TYPE']);
+const TOO_MANY = new RespError('ERR the pages of SCAN WITHTYPE in one request are too large together');
 const NO_KEY = Buffer.from('none');
 
 interface Options {
@@ -66,6 +67,7 @@ function askForTypes(page: RespValue): RespValue | FollowUp {
   const names = keys.filter((key): key is Buffer => key instanceof Buffer);
   return {
     commands: names.map((name) => ['TYPE', name]),
+    otherwise: TOO_MANY,
     finish: (types) => types.find((type) => type instanceof RespError) ?? [cursor, pairs(names, types)],
   };
 }

@@ -1,5 +1,9 @@
 import fc from 'fast-check';
-import { type Emulation, isFollowUp } from '../../../../src/services/kv/emulations/emulation.js';
+import {
+  type Emulation,
+  type FollowUp,
+  isFollowUp,
+} from '../../../../src/services/kv/emulations/emulation.js';
 import { createEmulations } from '../../../../src/services/kv/emulations/emulations.js';
 import { RespError, RespStatus, type RespValue } from '../../../../src/services/kv/resp-decoder.js';
 import type { Command } from '../../../../src/services/kv/resp-encoder.js';
@@ -221,16 +225,18 @@ test('COPY of a key to itself is 0, other errors stay', () => {
   expect(finish('1')).toBe('1');
 });
 
-test('XTRIM with ~ trims exactly, unless little work is asked for', () => {
-  expect(sent('XTRIM', 's', 'maxlen', '~', '10')).toEqual(['XTRIM', 's', 'maxlen', '=', '10']);
-  expect(sent('XTRIM', 's', 'MINID', Buffer.from('~'), '1-1', 'KEEPREF')).toEqual([
-    'XTRIM',
-    's',
-    'MINID',
-    '=',
-    '1-1',
-    'KEEPREF',
-  ]);
+test('XTRIM with ~ trims exactly once it has removed something', () => {
+  const approximate = ['XTRIM', 's', 'MINID', Buffer.from('~'), '1-1', 'KEEPREF'];
+  expect(sent(...approximate)).toEqual(approximate.map(String));
+  const { finish } = emulations.emulationOf('XTRIM', approximate) as Emulation;
+  expect(finish('0')).toBe('0');
+  const error = new RespError('ERR no');
+  expect(finish(error)).toBe(error);
+  const further = finish('100') as FollowUp;
+  expect(further.commands).toEqual([['XTRIM', 's', 'MINID', '=', '1-1', 'KEEPREF']]);
+  expect(further.otherwise).toBe('100');
+  expect(further.finish(['7'])).toBe('107');
+  expect(further.finish([error])).toBe('100');
 });
 
 test('commands as rows of a transaction are told apart from QUEUED', () => {
