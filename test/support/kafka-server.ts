@@ -8,12 +8,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { HANGS_MS } from './eventually.js';
+import { startRelay } from './tcp-relay.js';
 
 const run = promisify(execFile);
 
 export interface SecureKafka {
   /** host:port of the listener with TLS and SASL. */
   readonly address: string;
+  /** The same behind a network with round trips of `DISTANT_MS`. */
+  readonly distant: string;
   /** PEM file of the authority that its certificate is from. */
   readonly ca: string;
   readonly username: string;
@@ -21,35 +24,48 @@ export interface SecureKafka {
   stop(): Promise<void>;
 }
 
+/** A round trip to `distant`, in ms. */
+export const DISTANT_MS = 400;
+
 /** A real Kafka of the test's own that lets in by TLS with SASL only (PLAIN, SCRAM-SHA-256 and -512). */
 export async function startSecureKafka(): Promise<SecureKafka> {
   const folder = await mkdtemp(join(tmpdir(), 'portico-test-kafka-'));
   const [username, password, storePassword] = ['gateway', secret(), secret()] as const;
-  const [client, inner, controller] = await Promise.all([freePort(), freePort(), freePort()]);
+  const [client, far, inner, controller] = await Promise.all([
+    freePort(),
+    freePort(),
+    freePort(),
+    freePort(),
+  ]);
+  const relay = await startRelay(far, DISTANT_MS / 2);
   const store = join(folder, 'store.p12');
   const ca = join(folder, 'ca.pem');
   await makeCertificate(store, storePassword, ca);
   const jaas = (module: string, rest: string) =>
     `org.apache.kafka.common.security.${module} required ${rest};`;
-  const properties = {
-    'process.roles': 'broker,controller',
-    'node.id': 1,
-    listeners: `CLIENT://127.0.0.1:${client},INNER://127.0.0.1:${inner},CONTROLLER://127.0.0.1:${controller}`,
-    'advertised.listeners': `CLIENT://127.0.0.1:${client},INNER://127.0.0.1:${inner}`,
-    'controller.quorum.voters': `1@127.0.0.1:${controller}`,
-    'controller.listener.names': 'CONTROLLER',
-    'inter.broker.listener.name': 'INNER',
-    'listener.security.protocol.map': 'CLIENT:SASL_SSL,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT',
-    'listener.name.client.sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-    'listener.name.client.plain.sasl.jaas.config': jaas(
+  const withTlsAndSasl = (listener: string) => ({
+    [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    [`listener.name.${listener}.plain.sasl.jaas.config`]: jaas(
       'plain.PlainLoginModule',
       `user_${username}="${password}"`,
     ),
-    'listener.name.client.scram-sha-256.sasl.jaas.config': jaas('scram.ScramLoginModule', ''),
-    'listener.name.client.scram-sha-512.sasl.jaas.config': jaas('scram.ScramLoginModule', ''),
-    'listener.name.client.ssl.keystore.location': store,
-    'listener.name.client.ssl.keystore.password': storePassword,
-    'listener.name.client.ssl.key.password': storePassword,
+    [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: jaas('scram.ScramLoginModule', ''),
+    [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: jaas('scram.ScramLoginModule', ''),
+    [`listener.name.${listener}.ssl.keystore.location`]: store,
+    [`listener.name.${listener}.ssl.keystore.password`]: storePassword,
+    [`listener.name.${listener}.ssl.key.password`]: storePassword,
+  });
+  const properties = {
+    'process.roles': 'broker,controller',
+    'node.id': 1,
+    listeners: `CLIENT://127.0.0.1:${client},FAR://127.0.0.1:${far},INNER://127.0.0.1:${inner},CONTROLLER://127.0.0.1:${controller}`,
+    'advertised.listeners': `CLIENT://127.0.0.1:${client},FAR://127.0.0.1:${relay.port},INNER://127.0.0.1:${inner}`,
+    'controller.quorum.voters': `1@127.0.0.1:${controller}`,
+    'controller.listener.names': 'CONTROLLER',
+    'inter.broker.listener.name': 'INNER',
+    'listener.security.protocol.map': 'CLIENT:SASL_SSL,FAR:SASL_SSL,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    ...withTlsAndSasl('client'),
+    ...withTlsAndSasl('far'),
     'log.dirs': join(folder, 'data'),
     'auto.create.topics.enable': false,
     'group.initial.rebalance.delay.ms': 0,
@@ -84,6 +100,7 @@ export async function startSecureKafka(): Promise<SecureKafka> {
   }
   return {
     address: `127.0.0.1:${client}`,
+    distant: `127.0.0.1:${relay.port}`,
     ca,
     username,
     password,
@@ -91,6 +108,7 @@ export async function startSecureKafka(): Promise<SecureKafka> {
       const exited = once(child, 'exit');
       child.kill('SIGKILL');
       await exited;
+      await relay.stop();
       await rm(folder, { recursive: true, force: true });
     },
   };

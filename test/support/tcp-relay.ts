@@ -14,7 +14,8 @@ export interface TcpRelay {
   stop(): Promise<void>;
 }
 
-export async function startRelay(target: number): Promise<TcpRelay> {
+/** @param delayMs of what passes, each way: half of a round trip */
+export async function startRelay(target: number, delayMs = 0): Promise<TcpRelay> {
   const pairs = new Map<Socket, Socket>();
   let state: 'open' | 'held' | 'cut' = 'open';
   let question: string | undefined;
@@ -26,8 +27,12 @@ export async function startRelay(target: number): Promise<TcpRelay> {
     client.on('data', (chunk: Buffer) => {
       if (question !== undefined && chunk.includes(question)) upstream.pause();
     });
-    client.pipe(upstream);
-    upstream.on('data', (chunk: Buffer) => client.write(chunk));
+    if (delayMs === 0) client.pipe(upstream);
+    else client.on('data', (chunk: Buffer) => setTimeout(() => upstream.write(chunk), delayMs));
+    upstream.on('data', (chunk: Buffer) => {
+      if (delayMs === 0) client.write(chunk);
+      else setTimeout(() => client.write(chunk), delayMs);
+    });
     if (state === 'held') upstream.pause();
     const end = () => {
       pairs.delete(client);

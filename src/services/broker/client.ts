@@ -20,22 +20,27 @@ export function kafkaLogCreator(log: Logger) {
     };
 }
 
+export interface ClientOptions {
+  readonly brokers: readonly string[];
+  readonly security: KafkaSecurity;
+  readonly connectTimeoutMs: number;
+  readonly log: Logger;
+}
+
 /**
  * Makes topics with the brokers' default replication and waits until they have leaders; existing ones are left alone.
  * @throws kafkajs' errors
  */
 export async function createTopics(
-  brokers: readonly string[],
-  { tls, sasl }: KafkaSecurity,
+  { brokers, security: { tls, sasl }, connectTimeoutMs, log }: ClientOptions,
   topics: readonly DeclaredTopic[],
-  log: Logger,
 ): Promise<void> {
   const kafka = new kafkajs.Kafka({
     brokers: [...brokers],
     clientId: 'portico',
     ...(tls === undefined ? {} : { ssl: tls }),
     ...(sasl === undefined ? {} : { sasl: { ...sasl } as kafkajs.SASLOptions }),
-    connectionTimeout: 1_000,
+    connectionTimeout: connectTimeoutMs,
     requestTimeout: 10_000,
     logLevel: kafkajs.logLevel.WARN,
     logCreator: kafkaLogCreator(log),

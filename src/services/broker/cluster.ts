@@ -6,6 +6,7 @@ import { refusalOf, unavailable } from './errors.js';
 import type { Address, KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
 import type { Api } from './kafkajs-internals.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
+import { withSecond } from './waits.js';
 
 /**
  * What a connection is for. A broker answers one request after the other on a connection, so those that may wait
@@ -13,8 +14,10 @@ import { type MetadataReply, type Topic, topicsOf } from './topics.js';
  */
 export type Lane = 'control' | 'produce' | 'fetch' | `poll ${number}`;
 
-/** A question about topics is answered from memory by a broker that is well; with a new connection, 2 s in all. In ms. */
-const METADATA_MS = 1_100;
+/** A question that any broker answers gets so long, in ms: they answer it from memory, but may be far away. */
+const METADATA_MS = 3_000;
+/** When the one that was asked first is silent for so long, another one is asked beside it, in ms. */
+const SECOND_MS = 1_000;
 /** What is known of a topic is asked again when older, in ms; a partition that moved or grew is noticed by error before. */
 const TOPIC_AGE_MS = 25_000;
 /** Asked about more topics at once, Kafka is asked for all: it looks up 100,000 names for longer than `METADATA_MS`. */
@@ -25,6 +28,7 @@ const ALL_TOPICS: readonly string[] = [];
 export interface ClusterOptions {
   readonly brokers: readonly string[];
   readonly security: KafkaSecurity;
+  readonly connectTimeoutMs: number;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
   readonly now: () => number;
@@ -125,19 +129,23 @@ export class Cluster {
   }
 
   /** One request to any broker that answers. @throws HttpError 503 */
-  async ask<Reply>(api: Api, args: object): Promise<Reply> {
-    const connection = await this.anyConnection();
-    return connection.request<Reply>(api, args, METADATA_MS).catch((error: unknown) => {
-      throw unavailable(error);
-    });
+  ask<Reply>(api: Api, args: object): Promise<Reply> {
+    return this.fromAny((connection) => connection.request<Reply>(api, args, METADATA_MS));
   }
 
   /** Resolves when a broker answers. @throws HttpError 503 */
-  async check(): Promise<void> {
-    const connection = await this.anyConnection();
-    await connection.ping(METADATA_MS).catch((error: unknown) => {
-      throw unavailable(error);
-    });
+  check(): Promise<void> {
+    return this.fromAny((connection) => connection.ping(METADATA_MS));
+  }
+
+  /** One that fails or stays silent is not the only one that is asked: its connection may not know yet that it is gone. */
+  private async fromAny<T>(ask: (connection: KafkaConnection) => Promise<T>): Promise<T> {
+    const first = await this.anyConnection();
+    return withSecond(ask(first), SECOND_MS, () => this.anyConnection(first.address).then(ask)).catch(
+      (error: unknown) => {
+        throw unavailable(error);
+      },
+    );
   }
 
   private async metadata(names: readonly string[]): Promise<Topic[]> {
@@ -147,16 +155,22 @@ export class Cluster {
     return topicsOf(reply);
   }
 
-  /** All known brokers are tried at once, those that the cluster told of and those of the configuration. */
-  private async anyConnection(): Promise<KafkaConnection> {
-    const known = [...this.nodes].map(([node, address]) => this.connections.to(`${node} control`, address));
+  /**
+   * All known brokers are tried at once, those that the cluster told of and those of the configuration.
+   * @param but not this one
+   */
+  private async anyConnection(but?: Address): Promise<KafkaConnection> {
+    const isWanted = ({ host, port }: Address) => host !== but?.host || port !== but.port;
+    const known = [...this.nodes]
+      .filter(([, address]) => isWanted(address))
+      .map(([node, address]) => this.connections.to(`${node} control`, address));
     if (known.length > 0) {
       const first = await Promise.any(known).catch(() => undefined);
       if (first !== undefined) return first;
     }
-    const seeds = this.seeds.map((address) =>
-      this.connections.to(`seed ${address.host}:${address.port}`, address),
-    );
+    const seeds = this.seeds
+      .filter(isWanted)
+      .map((address) => this.connections.to(`seed ${address.host}:${address.port}`, address));
     return Promise.any(seeds).catch(({ errors }: AggregateError) => {
       // one that refuses the gateway tells more than one that is away
       throw unavailable(errors.find((error) => refusalOf(error) !== undefined) ?? errors[0]);

@@ -1,25 +1,44 @@
 import { HttpError } from '../../http/errors.js';
+import { type BackoffOptions, backoffDelay } from '../../lib/backoff.js';
 import type { Logger } from '../../lib/logger.js';
 import { kafkaLogCreator } from './client.js';
 import { unavailable } from './errors.js';
 import { type Address, KafkaConnection, type KafkaSecurity, KafkaTimeout } from './kafka-connection.js';
 
-/** Connect and first exchange get so long each, in ms: a request must know within 2 s that Kafka is away. */
-const CONNECT_MS = 800;
+/** Pauses between tries at a broker that cannot be connected to: what asks meanwhile learns at once that it cannot. In ms. */
+const PAUSES: BackoffOptions = { initialMs: 50, maxMs: 1_000, factor: 2, jitter: 0.5 };
+
+/** Places whose failures are remembered: brokers that are gone leave theirs behind. */
+const REMEMBERED = 10_000;
 
 export interface ConnectionsOptions {
   readonly security: KafkaSecurity;
+  /** For TCP, TLS, the first exchange and SASL together, in ms. */
+  readonly connectTimeoutMs: number;
   readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Tries that failed one after the other. */
+interface Failures {
+  readonly count: number;
+  readonly error: unknown;
+  /** When the next one may be made. */
+  readonly until: number;
 }
 
 /** Connections to brokers by name: opened on first use and again after a loss. */
 export class Connections {
   private readonly opened = new Map<string, Promise<KafkaConnection>>();
+  private readonly failures = new Map<string, Failures>();
   private closed = false;
 
   constructor(private readonly options: ConnectionsOptions) {}
 
-  /** The connection of that name, opened when there is none. */
+  /**
+   * The connection of that name, opened when there is none.
+   * @throws kafkajs' connection errors, HttpError 503; the last of them again soon after a try that failed
+   */
   async to(key: string, address: Address): Promise<KafkaConnection> {
     if (this.closed) throw new HttpError('stopping');
     const current = this.opened.get(key);
@@ -33,12 +52,28 @@ export class Connections {
       }
       return this.to(key, address);
     }
-    const opening = this.open(address).catch((error: unknown) => {
-      this.opened.delete(key);
-      throw error;
-    });
+    const place = `${key} ${address.host}:${address.port}`;
+    const failed = this.failures.get(place);
+    if (failed !== undefined && this.options.now() < failed.until) throw failed.error;
+    const opening = this.open(address).then(
+      (connection) => {
+        this.failures.delete(place);
+        return connection;
+      },
+      (error: unknown) => {
+        this.opened.delete(key);
+        this.noteFailure(place, error);
+        throw error;
+      },
+    );
     this.opened.set(key, opening);
     return opening;
+  }
+
+  private noteFailure(place: string, error: unknown): void {
+    const count = (this.failures.get(place)?.count ?? 0) + 1;
+    if (this.failures.size >= REMEMBERED) this.failures.clear();
+    this.failures.set(place, { count, error, until: this.options.now() + backoffDelay(count - 1, PAUSES) });
   }
 
   /** One for the caller alone, who closes it. @throws kafkajs' connection errors, HttpError 503 */
@@ -46,7 +81,7 @@ export class Connections {
     if (this.closed) throw new HttpError('stopping');
     return KafkaConnection.open(address, {
       clientId: 'portico',
-      connectTimeoutMs: CONNECT_MS,
+      connectTimeoutMs: this.options.connectTimeoutMs,
       logCreator: kafkaLogCreator(this.options.log),
       security: this.options.security,
     }).catch((error: unknown) => {

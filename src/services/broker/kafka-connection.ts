@@ -16,7 +16,7 @@ export interface Address {
 
 export interface ConnectionOptions {
   readonly clientId: string;
-  /** For the TCP connect and, once more, for the first exchange; in ms. */
+  /** For TCP, TLS, the first exchange and SASL together, in ms. */
   readonly connectTimeoutMs: number;
   /** kafkajs' log creator. */
   readonly logCreator: unknown;
@@ -136,12 +136,14 @@ export class KafkaConnection {
 
   private async handshake(timeoutMs: number, { sasl }: KafkaSecurity): Promise<void> {
     const { connection } = this;
+    const end = performance.now() + timeoutMs;
+    const left = () => Math.max(1, Math.round(end - performance.now()));
     await this.within('connect', timeoutMs, connection.connect());
-    this.versions = await this.apiVersions(timeoutMs);
+    this.versions = await this.apiVersions(left());
     connection.setVersions(this.versions);
     if (sasl === undefined) return;
     connection.setSupportAuthenticationProtocol(this.versions[apiKeyOf('SaslAuthenticate')] !== undefined);
-    await this.within('SaslAuthenticate', timeoutMs, connection.authenticate());
+    await this.within('SaslAuthenticate', left(), connection.authenticate());
   }
 
   private async apiVersions(timeoutMs: number): Promise<Versions> {

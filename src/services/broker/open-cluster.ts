@@ -36,12 +36,15 @@ export function openCluster(
   metrics: BrokerMetrics,
 ): Omit<ServiceInstance, keyof Mount> {
   const { log, lifecycle, now } = runtime;
-  const { brokers, timeoutMs } = config;
+  const { brokers, connectTimeoutMs, timeoutMs } = config;
   const security = securityOf(config);
-  const cluster = new Cluster({ brokers, security, log, lifecycle, now });
+  const cluster = new Cluster({ brokers, security, connectTimeoutMs, log, lifecycle, now });
   const declared = config.topics.map(parseDeclaredTopic);
   const topicsMade = keepTrying(
-    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(brokers, security, missing, log)),
+    () =>
+      makeDeclaredTopics(cluster, declared, (missing) =>
+        createTopics({ brokers, security, connectTimeoutMs, log }, missing),
+      ),
     { name: `broker ${config.name}: declared topics`, log, lifecycle },
   );
   const check = async () => {

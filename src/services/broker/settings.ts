@@ -124,6 +124,9 @@ const cluster = z.strictObject({
     .meta({ env: 'PORTICO_BROKER_TOPICS' })
     .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
   users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
+  connectTimeoutMs: milliseconds(6_000, 100).describe(
+    'A connection to a broker that is not made by then (TCP, TLS and SASL together) has failed.',
+  ),
   compression: z
     .enum(COMPRESSIONS)
     .refine((name) => name === 'none' || compressor(name) !== undefined, 'needs Node 22.15 or newer')

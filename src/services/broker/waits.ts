@@ -14,6 +14,22 @@ export async function endedWithin(ms: number, work: Promise<unknown>): Promise<v
   clearTimeout(timer);
 }
 
+/**
+ * What `first` resolves to; when it fails, or says nothing for `ms`, what comes first of it and `second`.
+ * @throws what `first` rejects with, when both do
+ */
+export async function withSecond<T>(first: Promise<T>, ms: number, second: () => Promise<T>): Promise<T> {
+  const isThere = first.then(
+    () => true,
+    () => false,
+  );
+  await endedWithin(ms, isThere);
+  if (await Promise.race([isThere, false])) return first;
+  return Promise.any([first, second()]).catch(({ errors }: AggregateError) => {
+    throw errors[0];
+  });
+}
+
 /** Resolves when `work` has, or when `signal` aborts. @throws what `work` rejects with before that */
 export async function untilAborted(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;

@@ -1,7 +1,7 @@
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
 import { brokerClient } from '../../support/kafka.js';
-import { type SecureKafka, startSecureKafka } from '../../support/kafka-server.js';
+import { DISTANT_MS, type SecureKafka, startSecureKafka } from '../../support/kafka-server.js';
 import { TOKENS } from '../../support/tokens.js';
 
 let kafka: SecureKafka;
@@ -15,8 +15,9 @@ afterAll(() => kafka.stop());
 async function withGateway<T>(
   cluster: object,
   use: (call: ReturnType<typeof brokerClient>, url: string) => Promise<T>,
+  address = kafka.address,
 ): Promise<T> {
-  const environment = { PORTICO_KAFKA_BROKERS: kafka.address };
+  const environment = { PORTICO_KAFKA_BROKERS: address };
   const document = { http: { metricsToken: TOKENS.metrics }, broker: { clusters: [cluster] } };
   const gateway = await startGateway(document, environment);
   try {
@@ -88,4 +89,35 @@ test.each([
       expect(text).not.toContain('wrong-one');
     }
   });
+});
+
+test('brokers that are far away: a connection takes many round trips', async () => {
+  const { username, password, ca } = kafka;
+  const cluster = {
+    tls: { enabled: true, ca },
+    sasl: { mechanism: 'scram-sha-512', username, password },
+    topics: ['far-away'],
+  };
+  await withGateway(
+    cluster,
+    async (call, url) => {
+      await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+      expect((await call('/produce/far-away', { value: 'hello' })).status).toBe(200);
+      const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
+      const { body } = await call('/consume/g/i/far-away?timeout=60000', undefined, { headers });
+      expect(body.map(({ value }) => value)).toEqual(['hello']);
+    },
+    kafka.distant,
+  );
+});
+
+test('a connection that takes longer than the configuration allows is 503', async () => {
+  const { username, password, ca } = kafka;
+  const sasl = { mechanism: 'scram-sha-512', username, password };
+  const cluster = { tls: { enabled: true, ca }, sasl, connectTimeoutMs: DISTANT_MS };
+  await withGateway(
+    cluster,
+    async (call) => expect(await call('/topics')).toMatchObject({ status: 503, body: { status: 503 } }),
+    kafka.distant,
+  );
 });
