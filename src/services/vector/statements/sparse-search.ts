@@ -1,5 +1,13 @@
 import type { BoundStatement } from './dense-search.js';
-import { type Included, type IndexShape, Parameters, recordColumns, spaceCte } from './index-shape.js';
+import {
+  type Included,
+  type IndexShape,
+  type LeftOut,
+  notSeen,
+  Parameters,
+  recordColumns,
+  spaceCte,
+} from './index-shape.js';
 
 /** A search for the greatest inner products over common indices. */
 export interface SparseSearch {
@@ -11,7 +19,7 @@ export interface SparseSearch {
   readonly topK: number;
   readonly included: Included;
   readonly filter: string | undefined;
-  readonly without: readonly string[];
+  readonly without: LeftOut | undefined;
 }
 
 /** Columns: those of the record and `score` as text. Records without a common index do not appear. Always exact. */
@@ -24,7 +32,7 @@ export function sparseSearch(shape: IndexShape, search: SparseSearch): BoundStat
   const topK = parameters.add(search.topK, 'int');
   const conditions = [
     ...(search.filter === undefined ? [] : [`r.metadata @@ ${parameters.add(search.filter, 'jsonpath')}`]),
-    ...(search.without.length === 0 ? [] : [`s.row <> all(${parameters.add(search.without, 'bigint[]')})`]),
+    ...(search.without === undefined ? [] : [notSeen(shape, 's.row', search.without, parameters)]),
   ];
   const joined =
     search.filter === undefined
