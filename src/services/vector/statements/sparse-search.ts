@@ -40,12 +40,12 @@ export function sparseSearch(shape: IndexShape, search: SparseSearch): BoundStat
       : ` join ${records} r on r.namespace_id = (select id from space) and r.row = s.row`;
   const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
   const text = `with ${spaceCte(shape, namespace)}, terms as materialized (
-  select t.dim, t.weight${search.idf ? RARITY : ''} as weight from unnest(${dims}, ${weights}) as t (dim, weight)${
+  select t.dim, ${search.idf ? WEIGHT_BY_RARITY : 't.weight'} as weight from unnest(${dims}, ${weights}) as t (dim, weight)${
     search.idf ? documentFrequency(postings) : ''
   }
 ), scored as materialized (
   -- + 0 makes 0 of -0
-  select p.row, (sum(p.value::float8 * t.weight) + 0)::float4 as score
+  select p.row, (sum(p.value${search.idf ? '' : '::float8'} * t.weight) + 0)::float4 as score
   from terms t join ${postings} p on p.namespace_id = (select id from space) and p.dim = t.dim group by p.row
 ), nearest as materialized (
   select s.row, s.score from scored s${joined}${where} order by s.score desc, s.row limit ${topK}
@@ -56,8 +56,12 @@ order by nearest.score desc, nearest.row`;
   return { text, values: parameters.values };
 }
 
-/** BM25's inverse document frequency, with the 1 that keeps it positive; every record of the index has a sparse part. */
-const RARITY = ` * ln(1 + (total.n - frequency.n + 0.5) / (frequency.n + 0.5))`;
+/**
+ * BM25's inverse document frequency, with the 1 that keeps it positive; every record of the index has a sparse part. Rounded to
+ * float32 at each step, products and sum too, as the hosted product does: its scores come out digit by digit.
+ */
+const WEIGHT_BY_RARITY =
+  't.weight::float4 * ln(1 + (total.n - frequency.n + 0.5) / (frequency.n + 0.5))::float4';
 
 function documentFrequency(postings: string): string {
   return `
