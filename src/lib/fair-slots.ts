@@ -16,12 +16,23 @@ export interface FairSlotsOptions {
   readonly waitMs: number;
   /** Most waits of one tenant at once. */
   readonly maxWaiting: number;
+  /** In ms. */
+  readonly now?: () => number;
 }
 
 /** A lane may take another place while it holds less than so many times what is free: 7 of 9, and 1 stays for others. */
 const LANE_SHARE = 3;
 /** The same for all lanes of a tenant: what its slow lane leaves, its quick ones may use. */
 const TENANT_SHARE = 6;
+
+/** Work that takes longer than this on average is slow, in ms. */
+const SLOW_MS = 50;
+/** Slow work keeps to this part of the places while quick work comes: a processor for each is seldom there. */
+const SLOW_PART = 4;
+/** So long after the last quick work slow work still does, in ms. */
+const QUICK_MS = 1_000;
+/** What the latest duration counts in the average. */
+const LATEST = 1 / 8;
 
 interface Waiter {
   readonly grant: () => void;
@@ -41,6 +52,8 @@ interface Lane {
   readonly waiting: Set<Waiter>;
   /** When it was served last; the longest ago goes first among equals. */
   servedAt: number;
+  /** Average of its durations, in ms. */
+  average: number;
 }
 
 /** Where one tenant's work of one kind enters. */
@@ -49,32 +62,38 @@ export interface LaneDoor {
   tryEnter(): boolean;
   /** Resolves when the caller has a place. @throws NoSlot, or what `signal` aborts with */
   enter(signal: AbortSignal): Promise<void>;
-  /** Gives the place back. */
-  leave(): void;
+  /** Gives the place back. @param enteredAt when it was taken, on the slots' clock */
+  leave(enteredAt: number): void;
 }
 
 /**
  * Places that several tenants share, such as connections. A place that becomes free goes to the tenant that holds the fewest, in it
  * to the kind of work that holds the fewest: quick work, which seldom holds any, goes before slow work. And nobody takes the last
  * ones: how many a lane may hold shrinks with what is free (dynamic thresholds; Choudhury and Hahne, 1998), so whoever comes
- * anew does not have to wait for the end of another's slow work.
+ * anew does not have to wait for the end of another's slow work. Where there are more places than processors, that is not enough:
+ * while quick work comes, slow work holds no more than a quarter of the places.
  */
 export class FairSlots {
   private free: number;
   private served = 0;
+  private quickAt = Number.NEGATIVE_INFINITY;
+  readonly now: () => number;
+  private readonly slowPlaces: number;
   private readonly tenants = new Map<string, Tenant>();
   /** Those in which somebody waits. */
   private readonly waiting = new Set<Lane>();
 
   constructor(private readonly options: FairSlotsOptions) {
     this.free = options.capacity;
+    this.now = options.now ?? (() => performance.now());
+    this.slowPlaces = Math.max(1, Math.floor(options.capacity / SLOW_PART));
   }
 
   /** A door stays for ever: tenants and kinds must be few. */
   lane(tenantName: string): LaneDoor {
     const tenant = this.tenants.get(tenantName) ?? { held: 0, waiting: 0 };
     this.tenants.set(tenantName, tenant);
-    const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0 };
+    const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0, average: 0 };
     return {
       tryEnter: () => {
         if (lane.waiting.size > 0 || !this.mayTake(lane)) return false;
@@ -82,7 +101,8 @@ export class FairSlots {
         return true;
       },
       enter: (signal) => this.wait(lane, signal),
-      leave: () => {
+      leave: (enteredAt) => {
+        lane.average += LATEST * (this.now() - enteredAt - lane.average);
         lane.held--;
         tenant.held--;
         this.free++;
@@ -96,8 +116,9 @@ export class FairSlots {
     for (const lane of [...this.waiting]) for (const { giveUp } of [...lane.waiting]) giveUp(error);
   }
 
-  private mayTake({ held, tenant }: Lane): boolean {
+  private mayTake({ held, tenant, average }: Lane): boolean {
     if (this.free === 0) return false;
+    if (average > SLOW_MS && held >= this.slowPlaces && this.now() - this.quickAt < QUICK_MS) return false;
     const laneMay = held === 0 || held < LANE_SHARE * this.free;
     return laneMay && (tenant.held === 0 || tenant.held < TENANT_SHARE * this.free);
   }
@@ -107,6 +128,7 @@ export class FairSlots {
     lane.held++;
     lane.tenant.held++;
     lane.servedAt = ++this.served;
+    if (lane.average <= SLOW_MS) this.quickAt = this.now();
   }
 
   private wait(lane: Lane, signal: AbortSignal): Promise<void> {

@@ -10,6 +10,8 @@ const MOST_ROWS = 5_000;
 const MOST_POSTINGS = 20_000;
 
 let gateway: RunningGateway;
+/** Number of each index's tables. */
+let numbers: Record<string, number>;
 const at = (name: string) => vectorCaller(`${gateway.url}/${name}`);
 
 beforeAll(async () => {
@@ -27,13 +29,17 @@ beforeAll(async () => {
   // Postgres itself says when a statement deletes more: no verdict hangs on how long that took
   for (const name of ['dense', 'hybrid']) await at(name)('/upsert/other', record(name, 'kept'));
   await withPostgres(async (client) => {
+    const { rows } = await client.query<{ name: string; id: number }>(
+      `select name, id from ${SCHEMA}.indexes`,
+    );
+    numbers = Object.fromEntries(rows.map(({ name, id }) => [name, id]));
     await client.query(`create function ${SCHEMA}.bounded() returns trigger language plpgsql as $$ begin
       if (select count(*) from gone) > tg_argv[0]::int then raise exception 'too many rows at once'; end if;
       return null; end $$`);
     for (const [table, most] of [
-      ['records_1', MOST_ROWS],
-      ['records_2', MOST_ROWS],
-      ['postings_2', MOST_POSTINGS],
+      [`records_${numbers.dense}`, MOST_ROWS],
+      [`records_${numbers.hybrid}`, MOST_ROWS],
+      [`postings_${numbers.hybrid}`, MOST_POSTINGS],
     ] as const)
       await client.query(`create trigger bounded after delete on ${SCHEMA}.${table} referencing old table as gone
         for each statement execute function ${SCHEMA}.bounded('${most}')`);
@@ -54,7 +60,7 @@ function record(index: string, id: string) {
 async function fill(index: string, namespace: string): Promise<void> {
   await at(index)(`/reset/${namespace}`);
   await at(index)(`/upsert/${namespace}`, record(index, 'first'));
-  const table = index === 'dense' ? 1 : 2;
+  const table = numbers[index];
   const [columns, values] =
     index === 'dense' ? ['', ''] : [', sparse_indices, sparse_values', ", '{1,2,3}', '{1,1,1}'"];
   await withPostgres(async (client) => {
@@ -70,7 +76,7 @@ async function fill(index: string, namespace: string): Promise<void> {
     );
     if (index === 'hybrid')
       await client.query(
-        `insert into ${SCHEMA}.postings_2 select $1, d, i, 1 from generate_series(1, ${RECORDS - 1}) as i, generate_series(1, 3) as d`,
+        `insert into ${SCHEMA}.postings_${table} select $1, d, i, 1 from generate_series(1, ${RECORDS - 1}) as i, generate_series(1, 3) as d`,
         [rows[0]?.id],
       );
   });
@@ -118,7 +124,7 @@ describe.each(['dense', 'hybrid'])('%s: no statement takes more than a step', (i
   });
 
   test('emptying, deleting and replacing a namespace is done at once, and its rows go in the background', async () => {
-    const table = index === 'dense' ? 'records_1' : 'records_2';
+    const table = `records_${numbers[index]}`;
     for (const call of [
       () => at(index)('/reset/many'),
       () => at(index)('/delete-namespace/many'),
@@ -139,7 +145,7 @@ describe.each(['dense', 'hybrid'])('%s: no statement takes more than a step', (i
     await fill(index, 'many');
     await at(index)('/reset/many');
     await eventually(async () => expect(await rowsOf(table)).toBe(1));
-    if (index === 'hybrid') expect(await rowsOf('postings_2')).toBe(1);
+    if (index === 'hybrid') expect(await rowsOf(`postings_${numbers.hybrid}`)).toBe(1);
     await eventually(async () => expect(await rowsOf('dropped_namespaces')).toBe(0));
     expect((await at(index)('/fetch/other', ['kept'])).result).toEqual([{ id: 'kept' }]);
     expect((await at(index)('/upsert/many', record(index, 'again'))).status).toBe(200);

@@ -113,6 +113,17 @@ test('the parts come back as they were sent, repeated indices and all, and follo
   expect((await sparse('/query/parts', { sparseVector: { indices: [], values: [] } })).result).toEqual([]);
 });
 
+test('scores by IDF come out as those of the hosted product, digit by digit', async () => {
+  await sparse('/upsert/literal', [
+    { id: 'id0', sparseVector: { indices: [0, 1], values: [0.1, 0.2] } },
+    { id: 'id1', sparseVector: { indices: [1, 2], values: [0.2, 0.3] } },
+    { id: 'id2', sparseVector: { indices: [2, 3], values: [0.3, 0.4] } },
+  ]);
+  const sparseVector = { indices: [2, 3], values: [0.5, 0.5] };
+  const { result } = await sparse('/query/literal', { sparseVector, weightingStrategy: 'IDF', topK: 1 });
+  expect(result).toEqual([{ id: 'id2', score: 0.26666638 }]);
+});
+
 test('IDF weighs by how rare an index is in the namespace', async () => {
   const one = (indices: number[]) => ({ indices, values: indices.map(() => 1) });
   await sparse('/upsert/idf', [
@@ -126,7 +137,7 @@ test('IDF weighs by how rare an index is in the namespace', async () => {
   const both = await sparse('/query/idf', { sparseVector: one([1, 2]), weightingStrategy: 'IDF' });
   const common = Math.log(1 + 0.5 / 3.5);
   expect(both.result).toEqual([
-    { id: 'rare', score: shown(Math.log(1 + 2.5 / 1.5) + common) },
+    { id: 'rare', score: shown(Math.fround(Math.log(1 + 2.5 / 1.5)) + Math.fround(common)) },
     { id: 'common', score: shown(common) },
     { id: 'other', score: shown(common) },
   ]);

@@ -54,13 +54,14 @@ export class SharedConnections {
 
   private async through<T>(door: LaneDoor, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     if (!door.tryEnter()) await door.enter(signal);
+    const enteredAt = this.slots.now();
     try {
       return await work();
     } catch (error) {
       if (isUnreachable(error)) this.slots.refuse(error);
       throw error;
     } finally {
-      door.leave();
+      door.leave(enteredAt);
     }
   }
 }

@@ -4,8 +4,9 @@ const WAIT_MS = 1_000;
 const never = new AbortController().signal;
 
 function setUp(capacity = 9, maxWaiting = 100) {
-  const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting });
-  return { slots, lane: (tenant: string) => slots.lane(tenant) };
+  const clock = { at: 0 };
+  const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting, now: () => clock.at });
+  return { slots, clock, lane: (tenant: string) => slots.lane(tenant) };
 }
 
 /** Takes places until there is none. @returns how many */
@@ -49,9 +50,9 @@ test('a place that becomes free goes to the tenant with the fewest, and there to
   wait(slow, 'slow', got);
   wait(quick, 'quick', got);
   wait(other, 'other', got);
-  slow.leave();
-  slow.leave();
-  slow.leave();
+  slow.leave(0);
+  slow.leave(0);
+  slow.leave(0);
   await settled();
   expect(got).toEqual(['other', 'quick', 'slow']);
 });
@@ -64,7 +65,7 @@ test('among equals those who were served longest ago go first, in a lane whoever
   for (const name of ['a1', 'a2', 'a3']) wait(a, name, got);
   for (const name of ['b1', 'b2']) wait(b, name, got);
   for (let i = 0; i < 5; i++) {
-    (got.at(-1)?.startsWith('b') === true ? b : a).leave();
+    (got.at(-1)?.startsWith('b') === true ? b : a).leave(0);
     await settled();
   }
   expect(got).toEqual(['b1', 'a1', 'b2', 'a2', 'a3']);
@@ -76,10 +77,30 @@ test('who comes while others of its lane wait goes behind them', async () => {
   door.tryEnter();
   const got: string[] = [];
   wait(door, 'first', got);
-  door.leave();
+  door.leave(0);
   expect(door.tryEnter()).toBe(false);
   await settled();
   expect(got).toEqual(['first']);
+});
+
+test('slow work keeps to a quarter of the places while quick work comes, and only then', () => {
+  const { clock, lane } = setUp(9);
+  const [slow, quick] = [lane('a'), lane('b')];
+  for (let i = 0; i < 3; i++) {
+    expect(slow.tryEnter()).toBe(true);
+    clock.at += 1_000;
+    slow.leave(clock.at - 1_000);
+  }
+  expect(quick.tryEnter()).toBe(true);
+  quick.leave(clock.at);
+  expect(fill(slow)).toBe(2);
+  clock.at += 500;
+  expect(quick.tryEnter()).toBe(true);
+  quick.leave(clock.at);
+  clock.at += 999;
+  expect(fill(slow)).toBe(0);
+  clock.at += 1;
+  expect(fill(slow)).toBe(5);
 });
 
 test('a wait ends when its time is over, its request is, or as many wait as may', async () => {
@@ -108,7 +129,7 @@ test('a wait ends when its time is over, its request is, or as many wait as may'
     slots.refuse(new Error('nobody answers'));
     await jest.advanceTimersByTimeAsync(0);
     expect(got.at(-1)).toBe('told: nobody answers');
-    door.leave();
+    door.leave(0);
     expect(door.tryEnter()).toBe(true);
   } finally {
     jest.useRealTimers();

@@ -8,7 +8,8 @@ import type { Hit, Searcher } from './searcher.js';
 
 interface StoredQuery {
   readonly query: VectorQuery;
-  readonly seen: string[];
+  /** How many records it has given. */
+  readonly seen: number;
   /** null where the namespace did not exist, or does not any more. */
   readonly namespace: string | null;
 }
@@ -58,7 +59,7 @@ export class ResumableQueries {
       const { query, seen, namespace } = await this.take(connection, uuid);
       if (namespace === null) return [];
       const prepared = withShortLists(prepareQuery(this.parts, query, 'body'), additionalK);
-      const wanted = { topK: additionalK, without: seen };
+      const wanted = { topK: additionalK, without: { uuid, count: seen } };
       const hits = await this.searcher.search(connection, namespace, prepared, wanted);
       await connection.query(
         `update ${this.parts.shape.resumableQueries} set seen = seen || $2::bigint[], expires_at = now() + max_idle where uuid = $1::uuid`,
@@ -83,7 +84,7 @@ export class ResumableQueries {
     if (!UUID.test(uuid)) throw ended();
     const { resumableQueries, namespaces, indexId } = this.parts.shape;
     const { rows } = await connection.query<StoredQuery>(
-      `select q.query, q.seen, n.name as namespace from ${resumableQueries} q
+      `select q.query, cardinality(q.seen) as seen, n.name as namespace from ${resumableQueries} q
        left join ${namespaces} n on n.id = q.namespace_id
        where q.uuid = $1::uuid and q.index_id = ${indexId} and q.expires_at > now() for update of q`,
       [uuid],

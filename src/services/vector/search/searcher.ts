@@ -4,7 +4,13 @@ import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';
 import { denseSearch } from '../statements/dense-search.js';
-import { type Included, includedKey, NOTHING_INCLUDED, type RecordRow } from '../statements/index-shape.js';
+import {
+  type Included,
+  includedKey,
+  type LeftOut,
+  NOTHING_INCLUDED,
+  type RecordRow,
+} from '../statements/index-shape.js';
 import { rowsText } from '../statements/read-statements.js';
 import { sparseSearch } from '../statements/sparse-search.js';
 import { float32Text, fuse } from './fusion.js';
@@ -21,7 +27,7 @@ export interface Hit {
 /** Rows that a search skips, and how many it wants of the others. */
 export interface Wanted {
   readonly topK: number;
-  readonly without: readonly string[];
+  readonly without: LeftOut | undefined;
 }
 
 type ScoredRow = RecordRow & { readonly score: string };
@@ -43,7 +49,7 @@ export class Searcher {
     connection: Queryable,
     namespace: string,
     query: PreparedQuery,
-    wanted: Wanted = { topK: query.topK, without: [] },
+    wanted: Wanted = { topK: query.topK, without: undefined },
   ): Promise<Hit[]> {
     return translated(async () => {
       const { vector, terms } = query;
@@ -81,7 +87,7 @@ export class Searcher {
     };
     const namespaceId = query.exact ? undefined : this.hints.get(namespace);
     if (namespaceId !== undefined) {
-      const rows = await run({ namespaceId, ef: efOf(query, topK + without.length) });
+      const rows = await run({ namespaceId, ef: efOf(query, topK + (without?.count ?? 0)) });
       // HNSW may give up before it has found enough; topK is filled wherever the namespace can
       const found = rows.filter(({ id }) => id !== null);
       if (found.length >= topK || rows[0]?.exact === true) return found;

@@ -2,6 +2,8 @@ import {
   type Included,
   type IndexShape,
   includedKey,
+  type LeftOut,
+  notSeen,
   Parameters,
   rawColumns,
   recordColumns,
@@ -23,7 +25,7 @@ export interface DenseSearch {
   /** Condition on the metadata as jsonpath. */
   readonly filter: string | undefined;
   /** Rows that are left out. */
-  readonly without: readonly string[];
+  readonly without: LeftOut | undefined;
 }
 
 /** How HNSW takes part. */
@@ -112,7 +114,7 @@ from nearest order by nearest.score desc, nearest.row`;
     const { filter, without, included } = this.search;
     const conditions = [
       ...(filter === undefined ? [] : [`metadata @@ ${this.parameters.add(filter, 'jsonpath')}`]),
-      ...(without.length === 0 ? [] : [`row <> all(${this.parameters.add(without, 'bigint[]')})`]),
+      ...(without === undefined ? [] : [notSeen(this.shape, 'row', without, this.parameters)]),
     ].join(' and ');
     const graph = this.graphBranch(
       'id, row',
@@ -161,7 +163,7 @@ order by nearest.score desc, nearest.row`;
   }
 
   get isFiltered(): boolean {
-    return this.search.filter !== undefined || this.search.without.length > 0;
+    return this.search.filter !== undefined || this.search.without !== undefined;
   }
 
   private graphBranch(columns: string, condition: string): string | undefined {

@@ -110,6 +110,23 @@ export function recordColumns(shape: IndexShape, included: Included, from: strin
   ].join(', ');
 }
 
+/** Records that a search leaves out: those that a resumable query has given, which stay in Postgres however many they are. */
+export interface LeftOut {
+  /** Of the resumable query. */
+  readonly uuid: string;
+  readonly count: number;
+}
+
+/** Condition on column `row`. By a hashed set: one look for each record. */
+export function notSeen(
+  { resumableQueries }: IndexShape,
+  row: string,
+  { uuid }: LeftOut,
+  parameters: Parameters,
+): string {
+  return `${row} not in (select unnest(seen) from ${resumableQueries} where uuid = ${parameters.add(uuid, 'uuid')})`;
+}
+
 /** Collects the parameters of a statement whose parts vary. */
 export class Parameters {
   readonly values: unknown[] = [];

@@ -40,6 +40,11 @@ export function resetCountsText({ namespaces }: IndexShape): string {
   return `update ${namespaces} set next_row = 0, record_count = 0 where id = any($1::int[])`;
 }
 
+/** A row where there is something to sweep. */
+export function anyDroppedText({ droppedNamespaces, indexId }: IndexShape): string {
+  return `select from ${droppedNamespaces} where index_id = ${indexId} limit 1`;
+}
+
 /** Rows that the sweeper deletes in one statement: 0.1 s. */
 const SWEPT_RECORDS = 2_000;
 const SWEPT_POSTINGS = 20_000;

@@ -5,7 +5,7 @@ import type { Logger } from '../../../lib/logger.js';
 import type { Database, Queryable } from '../../../lib/postgres.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
-import { sweepText } from '../statements/namespace-statements.js';
+import { anyDroppedText, sweepText } from '../statements/namespace-statements.js';
 
 export interface NamespaceSweeperOptions {
   readonly database: Database;
@@ -32,7 +32,11 @@ export class NamespaceSweeper {
     const { database, settings, log, lifecycle } = options;
     this.task = new KickedTask({
       name: `vector sweeper ${settings.name}`,
-      work: (signal) => database.aside((connection) => this.sweep(connection, signal), signal),
+      work: async (signal) => {
+        // a connection beside the pool only where there is something to do: there may be many indexes
+        if ((await database.query(anyDroppedText(this.options.shape))).rowCount === 0) return 0;
+        return database.aside((connection) => this.sweep(connection, signal), signal);
+      },
       log,
       lifecycle,
     });
