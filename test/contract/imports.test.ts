@@ -92,4 +92,3 @@ it('reads `process` in main.ts only', () => {
   const readers = files.filter((file) => /(?<!\.)\bprocess\.|from 'node:process'/.test(textOf(file)));
   expect(readers).toEqual(['main.ts']);
 });
-
