@@ -3,8 +3,10 @@ import { isIP } from 'node:net';
 import { types } from 'node:util';
 import { Agent, buildConnector, errors, request } from 'undici';
 import type { AddressGuard } from './address-guard.js';
+import type { ByteBudget } from './byte-budget.js';
 import { type Deadline, deadlineOf } from './deadline.js';
 import { guardedLookup } from './guarded-lookup.js';
+import { type ReadBody, readUpTo } from './read-body.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -19,15 +21,14 @@ export interface OutboundRequest {
   readonly maxBodyBytes: number;
   /** Ends the exchange early. */
   readonly signal: AbortSignal;
+  /** Shared by those whose responses may be many and large at once; a response that finds none left is cut. */
+  readonly budget?: ByteBudget;
 }
 
-export interface OutboundResponse {
+export interface OutboundResponse extends ReadBody {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string[]>>;
-  readonly body: Buffer;
-  /** The response was longer than `maxBodyBytes`. */
-  readonly truncated: boolean;
 }
 
 /** Why no response came. `message` names no credential and may be shown to the sender. */
@@ -82,8 +83,8 @@ export class Outbound {
         body: outgoing.body.length === 0 ? null : outgoing.body,
         signal: deadline.signal,
       });
-      const { body, truncated } = await readUpTo(response.body, outgoing.maxBodyBytes);
-      return { status: response.statusCode, headers: listsOf(response.headers), body, truncated };
+      const read = await readUpTo(response.body, outgoing.maxBodyBytes, outgoing.budget);
+      return { status: response.statusCode, headers: listsOf(response.headers), ...read };
     } catch (error) {
       throw translate(error, outgoing, deadline);
     } finally {
@@ -153,22 +154,6 @@ function decoded(text: string): string {
   } catch {
     return text;
   }
-}
-
-async function readUpTo(
-  stream: AsyncIterable<Buffer> & { destroy(): unknown },
-  limit: number,
-): Promise<{ body: Buffer; truncated: boolean }> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of stream) {
-    const room = limit - size;
-    chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    size += chunk.length;
-    // leaving the loop destroys the stream and with it the connection: the rest is never read
-    if (size > limit) return { body: Buffer.concat(chunks), truncated: true };
-  }
-  return { body: Buffer.concat(chunks), truncated: false };
 }
 
 function listsOf(headers: Record<string, string | string[] | undefined>): Record<string, string[]> {

@@ -1,3 +1,4 @@
+import type { ByteBudget } from '../../lib/byte-budget.js';
 import { type Outbound, OutboundError } from '../../lib/outbound.js';
 import type { AttemptResult } from './decide.js';
 import type { ClaimedMessage } from './message.js';
@@ -10,6 +11,8 @@ export interface AttemptTools {
   readonly timeoutMs: number;
   /** Response bytes that are kept. */
   readonly maxResponseBytes: number;
+  /** Those that all attempts keep together. */
+  readonly responses: ByteBudget;
 }
 
 /** The attempt was cut short by this gateway's stop; the destination may or may not have got the message. */
@@ -27,7 +30,7 @@ export class InterruptedError extends Error {
 export async function attemptDelivery(
   message: ClaimedMessage,
   signal: AbortSignal,
-  { outbound, sign, timeoutMs, maxResponseBytes }: AttemptTools,
+  { outbound, sign, timeoutMs, maxResponseBytes, responses }: AttemptTools,
 ): Promise<AttemptResult> {
   try {
     const response = await outbound.send({
@@ -38,8 +41,10 @@ export async function attemptDelivery(
       timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
       maxBodyBytes: maxResponseBytes,
       signal,
+      budget: responses,
     });
-    return { kind: 'response', status: response.status, headers: response.headers, body: response.body };
+    const { status, headers, body, release } = response;
+    return { kind: 'response', status, headers, body, release };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.reason === 'aborted') throw new InterruptedError();

@@ -24,3 +24,6 @@ export interface Standing {
   flow_key: string | null;
   wait_ms: number;
 }
+
+/** A claim that is given back, for a new one after so many ms. */
+export type Postponement = readonly [message: ClaimedMessage, delayMs: number];

@@ -9,6 +9,8 @@ export type AttemptResult =
       /** Names in lower case. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Buffer;
+      /** To be called once, when the body is done with: it makes room for others'. */
+      readonly release?: () => void;
     }
   /** No response: refused, reset, unknown host, blocked address, timeout. */
   | { readonly kind: 'failure'; readonly reason: string };

@@ -1,3 +1,4 @@
+import { ByteBudget } from '../../lib/byte-budget.js';
 import type { Outbound } from '../../lib/outbound.js';
 import type { Database } from '../../lib/postgres.js';
 import type { ServiceRuntime } from '../service.js';
@@ -21,6 +22,12 @@ import type { TokenSender } from './token-sender.js';
 import type { Topology } from './topology.js';
 import type { Turns } from './turns.js';
 import { Worker } from './worker.js';
+
+/**
+ * Response bodies that are kept while they arrive and until their outcome is written, in bytes: as many attempts may be
+ * under way as would hold gigabytes.
+ */
+const RESPONSE_BYTES = 128 * 1024 * 1024;
 
 export interface DeliveryParts {
   readonly config: QueueConfig;
@@ -58,7 +65,7 @@ export function openDelivery(parts: DeliveryParts): void {
   const deadLetterer = new DeadLetterer({ ...parts, charge, now: runtime.now, log });
   const dispatcher = new Dispatcher({
     sources: [
-      { queue: names.work, process: worker.process.bind(worker) },
+      { queue: names.work, process: (...all) => worker.process(...all) },
       { queue: names.dead, process: (token, signal) => deadLetterer.process(token, signal) },
     ],
     unrouted: names.unrouted,
@@ -95,6 +102,7 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
     sign: signer(() => keys.current, now),
     timeoutMs: config.timeout * 1_000,
     maxResponseBytes: config.maxMessageSize,
+    responses: new ByteBudget(RESPONSE_BYTES),
   };
   const leases = new LeaseKeeper((held) => store.renew(held), config.leaseMs, log);
   lifecycle.onStop('queue leases', () => leases.stop());

@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffDelay } from '../../lib/backoff.js';
 import type { Logger } from '../../lib/logger.js';
 import { classifyDatabaseError } from '../../lib/postgres.js';
 import type { Channel, ConsumeMessage } from './client.js';
 import { decodeTokens, type Token } from './message.js';
+import { type Settled, settle } from './settle.js';
 import { Slots } from './slots.js';
 import type { Settlement } from './worker.js';
 
@@ -31,9 +33,6 @@ export interface Source {
   readonly process: (token: Token, signal: AbortSignal, onWaiting: () => void) => Promise<Settlement>;
 }
 
-/** What becomes of a RabbitMQ message: the settlement that its tokens have in common, or it goes back. */
-type Settled = Settlement | 'again';
-
 /**
  * Takes tokens from its queues and has them processed, a bounded number at once. A message with tokens is acknowledged
  * (or rejected into the dead-letter exchange) when processing of all has resolved, and goes back to RabbitMQ when it
@@ -49,7 +48,7 @@ export class Dispatcher {
   private readonly slots: ReadonlyMap<Source, Slots>;
   private stopping = false;
   private storeDown = false;
-  private endPause: (() => void) | undefined;
+  private readonly ending = new AbortController();
 
   constructor(private readonly options: DispatcherOptions) {
     // every attempt in flight listens
@@ -80,7 +79,7 @@ export class Dispatcher {
   /** Takes no more tokens, lets attempts end for `graceMs`, interrupts the rest, whose tokens go back. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
-    this.endPause?.();
+    this.ending.abort();
     for (const slots of this.slots.values()) slots.close();
     await this.cancel();
     const interrupt = setTimeout(() => this.aborter.abort(), graceMs);
@@ -202,8 +201,9 @@ export class Dispatcher {
   }
 
   private async resumeWhenStoreIsBack(): Promise<void> {
-    for (let failures = 0; !this.stopping; failures++) {
-      await this.pause(backoffDelay(failures));
+    for (let failures = 0; ; failures++) {
+      await sleep(backoffDelay(failures), undefined, { signal: this.ending.signal }).catch(() => undefined);
+      if (this.stopping) return;
       try {
         await this.options.checkStore();
         this.storeDown = false;
@@ -214,25 +214,5 @@ export class Dispatcher {
         this.options.log.debug({ err }, 'queue: the database is still away');
       }
     }
-  }
-
-  private pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.endPause = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-  }
-}
-
-/** On a channel that is gone there is nothing to settle: RabbitMQ has the token back already, and amqplib would throw. */
-function settle(channel: Channel, message: ConsumeMessage, settlement: Settled): void {
-  try {
-    if (settlement === 'served') channel.ack(message);
-    else channel.nack(message, false, settlement === 'again');
-  } catch (error) {
-    if ((error as Error).name !== 'IllegalOperationError') throw error;
   }
 }

@@ -1,13 +1,13 @@
 import type { Database, Queryable } from '../../lib/postgres.js';
 import type { Token } from './message.js';
-import { queueStatements } from './statements.js';
+import { upkeepStatements } from './upkeep-statements.js';
 
 /** `failing`: its place is in the dead-letter queue. */
 type LostToken = Token & { readonly failing: boolean };
 
 /** Finds messages whose token is lost, and removes what has been kept long enough. */
 export class MessageUpkeep {
-  private readonly sql: ReturnType<typeof queueStatements>;
+  private readonly sql: ReturnType<typeof upkeepStatements>;
 
   constructor(
     private readonly database: Database,
@@ -15,7 +15,7 @@ export class MessageUpkeep {
     /** How long after its due time a message without a claim counts as lost by RabbitMQ, in ms. */
     private readonly graceMs: number,
   ) {
-    this.sql = queueStatements(schema);
+    this.sql = upkeepStatements(schema);
   }
 
   /**
@@ -51,7 +51,7 @@ export class MessageUpkeep {
 
   private run<Row>(
     connection: Queryable,
-    statement: keyof ReturnType<typeof queueStatements>,
+    statement: keyof ReturnType<typeof upkeepStatements>,
     values: unknown[],
   ) {
     return connection.query<Row>(this.sql[statement], values, `queue_${statement}`);

@@ -32,7 +32,6 @@ export function insertedMessages(schema: string, source: string, bodies: string,
 /** The SQL of a message's life. Times are Postgres' own, so gateways' clocks need not agree. */
 export function queueStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
-  const deadLetters = tableOf(schema, 'dead_letters');
   const deduplication = tableOf(schema, 'deduplication');
   const events = tableOf(schema, 'events');
   const held = 'id = $1 and claims = $2 and finished_at is null';
@@ -118,51 +117,6 @@ export function queueStatements(schema: string) {
         and not exists (select from locked where claims > 0)
         and not exists (select from ${deduplication} where message_id = any($1::text[]) and shared)
       returning m.id, m.queue_name`,
-
-    sweepLock: `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,
-
-    /**
-     * Messages that should have been claimed by now, at most $2; looks again after $1 ms, doubled each time. $3 ms before
-     * that, those too that nobody can be about to cancel because their sender was refused: retries, and what is old.
-     */
-    sweep: `update ${messages} m set sweeps = sweeps + 1,
-        sweep_at = now() + least($1::float8 * 2 ^ least(sweeps, 10), 3600000) * interval '1 millisecond'
-      from (
-        select id from ${messages} where finished_at is null and ${free}
-          and sweep_at < ${fromNow('$3::float8')} and (sweep_at < now() or (sweeps = 0
-            and (attempt > 0 or created_at < (extract(epoch from now()) * 1000 - $1::float8))))
-        order by sweep_at limit $2 for update skip locked
-      ) lost
-      where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,
-
-    /**
-     * Messages whose gateway died while their attempt waited, found among those that have been due longest, at most $2;
-     * looks again after $1 ms. They were claimed before what waits now was due, so a bounded look finds them.
-     */
-    sweepAbandoned: `update ${messages} m set sweep_at = ${fromNow('$1::float8')}
-      from (
-        select id from ${messages} where lease_until < now() and finished_at is null and state = 'ACTIVE' and id in (
-          select id from ${messages} where finished_at is null and sweep_at < now() order by sweep_at limit 10000
-        ) limit $2 for update skip locked
-      ) lost
-      where m.id = lost.id returning m.id, m.attempt, false as failing`,
-
-    /** $1 ms, at most $2; a message whose dead letter is kept stays */
-    purge: `delete from ${messages} where id in (
-        select id from ${messages} m
-        where finished_at < ${fromNow('-$1::float8')}
-          and not exists (select from ${deadLetters} where message_id = m.id)
-        order by finished_at limit $2
-      )`,
-    purgeDeadLetters: `delete from ${deadLetters} where id in (
-        select id from ${deadLetters} where created_at < ${fromNow('-$1::float8')} order by created_at limit $2
-      )`,
-    /** Attempts whose message was cancelled or ended otherwise meanwhile */
-    purgeRunning: `delete from ${tableOf(schema, 'flow_running')} r
-      where not exists (select from ${messages} m where m.id = r.message_id and m.finished_at is null)`,
-    purgeDeduplication: `delete from ${deduplication} where key in (
-        select key from ${deduplication} where expires_at < now() order by expires_at limit $1
-      )`,
   } as const;
 }
 

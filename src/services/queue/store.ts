@@ -1,7 +1,7 @@
 import type { Database, Queryable, Transactions } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import { responseOf } from './callbacks.js';
-import type { Claim, Standing } from './claim.js';
+import type { Claim, Postponement, Standing } from './claim.js';
 import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.js';
 import type { AttemptResult } from './decide.js';
 import { isRefusal, isTooMuch } from './errors.js';
@@ -29,11 +29,6 @@ export interface StoreOptions {
   readonly maxMessageSize: number;
 }
 
-interface Postponement {
-  readonly message: ClaimedMessage;
-  readonly delayMs: number;
-}
-
 interface Insert {
   readonly message: NewMessage;
   readonly onStoring: () => void;
@@ -54,9 +49,9 @@ export class MessageStore {
     this.sql = queueStatements(options.schema);
     this.database = options.database;
     this.patient = options.database.patient;
+    const many = { size: MAX_BATCH, parallel: PARALLEL_BATCHES };
     const byBytes = {
-      size: MAX_BATCH,
-      parallel: PARALLEL_BATCHES,
+      ...many,
       weight: WRITTEN_BYTES,
       tellApart: isRefusal,
     };
@@ -77,11 +72,7 @@ export class MessageStore {
       // callbacks are larger than messages may be
       tellApart: isTooMuch,
     });
-    this.postponements = new Batcher({
-      run: (all) => this.postponeAll(all),
-      size: MAX_BATCH,
-      parallel: PARALLEL_BATCHES,
-    });
+    this.postponements = new Batcher({ ...many, run: (all) => this.postponeAll(all) });
     this.conclusions = new Batcher({
       ...byBytes,
       tellApart: isTooMuch,
@@ -130,7 +121,7 @@ export class MessageStore {
 
   /** Gives a claim back as if it had not been made, for a new one after `delayMs`. @returns false when it was lost */
   postpone(message: ClaimedMessage, delayMs: number): Promise<boolean> {
-    return this.postponements.add({ message, delayMs });
+    return this.postponements.add([message, delayMs]);
   }
 
   /**
@@ -197,13 +188,11 @@ export class MessageStore {
   }
 
   private async postponeAll(all: readonly Postponement[]): Promise<boolean[]> {
-    const ids = all.map(({ message }) => message.id);
-    const claims = all.map(({ message }) => message.claims);
-    const delays = all.map(({ delayMs }) => delayMs);
-    const values = [ids, claims, delays, this.options.graceMs];
+    const ids = all.map(([{ id }]) => id);
+    const claims = all.map(([{ claims }]) => claims);
+    const values = [ids, claims, all.map(([, delayMs]) => delayMs), this.options.graceMs];
     const { rows } = await this.run<{ id: string }>(this.patient, 'postpone', values);
-    const done = new Set(rows.map(({ id }) => id));
-    return ids.map((id) => done.has(id));
+    return ids.map((id) => rows.some((row) => row.id === id));
   }
 
   private async concludeAll(conclusions: readonly Conclusion[]): Promise<boolean[]> {

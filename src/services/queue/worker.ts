@@ -5,13 +5,14 @@ import { InterruptedError } from './attempt.js';
 import { callbackMessages } from './callbacks.js';
 import type { Conclusion } from './conclusion.js';
 import { type AttemptResult, type Decision, decide } from './decide.js';
-import type { DestinationPlaces, Ending, Entry } from './destination-places.js';
+import type { DestinationPlaces } from './destination-places.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 import type { ClaimedMessage, Token } from './message.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import type { MessageStore } from './store.js';
 import type { TokenSender } from './token-sender.js';
 import type { Turns } from './turns.js';
+import type { Ending, Entry } from './visitor.js';
 
 /** So many claims without an outcome mean that the message kills whoever delivers it. */
 const MAX_LOST_CLAIMS = 20;
@@ -80,6 +81,7 @@ export class Worker {
     const { leases, store, turns, log } = this.tools;
     leases.hold(message);
     let unmade = 0;
+    let result: AttemptResult | undefined;
     try {
       const entry = await this.enter(message, onWaiting);
       if (entry.kind === 'away') {
@@ -87,6 +89,7 @@ export class Worker {
         return await this.postpone(message, entry.awayMs, signal);
       }
       const conclusion = await this.attempt(message, entry, signal);
+      result = conclusion.result;
       if (!(await this.conclude(conclusion, signal))) {
         log.warn(
           { id: message.id },
@@ -103,6 +106,7 @@ export class Worker {
       if (error instanceof InterruptedError) await store.release(message);
       throw error;
     } finally {
+      if (result?.kind === 'response') result.release?.();
       leases.letGo(message);
       if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key, { unmade });
     }

@@ -1,3 +1,6 @@
+import { connect } from 'amqplib';
+import { describeTopology } from '../../../src/services/queue/topology.js';
+import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publishUntilTaken, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
@@ -81,8 +84,9 @@ describe.each([
       Math.max(12, Math.ceil(500 / hosts)),
     );
     await eventually(() => expect(hanging.every(({ received }) => received.length > 0)).toBe(true));
-    await publishAll([good.url], 40);
-    await eventually(() => expect(new Set(good.received.map(({ url }) => url)).size).toBe(40));
+    // more at once than one destination may have
+    await publishAll([good.url], 250);
+    await eventually(() => expect(new Set(good.received.map(({ url }) => url)).size).toBe(250));
     // none of them has answered: nothing has got its place from an attempt that ended
     const ended = 'select count(*)::int as n from $schema.messages where attempt > 0 and finished_at is null';
     expect(await namespace.query(ended)).toEqual([{ n: 0 }]);
@@ -122,7 +126,11 @@ it('a destination that never answers costs a probe now and then, until it does',
 it('a message fails in time although its destination gets probes alone, and says so', async () => {
   const dead = await receiver(() => undefined);
   const headers = { 'upstash-retries': '0', 'upstash-timeout': '1s' };
-  const ids = await publishAll([dead.url], 30, headers);
+  const ids = await publishAll([dead.url], 3, headers);
+  await eventually(async () =>
+    expect(await destinationOf(dead)).toMatchObject({ circuit: expect.stringMatching(/open/) }),
+  );
+  ids.push(...(await publishAll([dead.url], 27, headers)));
   await eventually(async () => {
     const letters = await namespace.query<{ error: string }>(
       'select error from $schema.dead_letters where message_id = any($1)',
@@ -133,4 +141,54 @@ it('a message fails in time although its destination gets probes alone, and says
     expect(unmade.length + dead.received.length).toBe(30);
     expect(unmade.length).toBeGreaterThan(0);
   });
+});
+
+it('a message whose gateway died while it waited for an answer is found although much else is overdue', async () => {
+  // one delivery at a time, which keeps its place
+  const stuck = queueNamespace({ concurrency: 1, slowAfterMs: 3_600_000 });
+  const own = await startGateway({ queue: stuck.config });
+  let hangs = true;
+  const slow = await receiver((_, response) => {
+    if (!hangs) response.end();
+  });
+  const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
+  try {
+    await eventually(async () => expect((await fetch(`${own.url}/readyz`)).status).toBe(200));
+    expect((await publishUntilTaken(own, `${slow.url}/first`, { 'upstash-timeout': '20s' })).status).toBe(
+      200,
+    );
+    await eventually(() => expect(slow.received).toHaveLength(1));
+    const channel = await connection.createConfirmChannel();
+    const { names } = describeTopology(stuck.prefix);
+    for (let n = 0; n < 2_100; n++)
+      channel.sendToQueue(names.work, Buffer.from(JSON.stringify([`msg_nobody${n}`, 0])));
+    await channel.waitForConfirms();
+    const { body } = await publishUntilTaken(own, `${slow.url}/abandoned`);
+    const { body: patient } = await publishUntilTaken(own, `${slow.url}/patient`);
+    // as RabbitMQ and Postgres stand when the claim's gateway is gone, and its token long acknowledged
+    await stuck.query(
+      `update $schema.messages set sweep_at = now() - interval '1 minute', claims = claims + (id = $1)::int,
+        state = case when id = $1 then 'ACTIVE' else state end,
+        lease_until = case when id = $1 then now() - interval '1 second' end
+      where id = any($2)`,
+      [body.messageId, [body.messageId, patient.messageId]],
+    );
+    const swept =
+      'select id from $schema.messages where finished_at is null and sweep_at > now() and id = any($1)';
+    await eventually(async () =>
+      expect(await stuck.query(swept, [[body.messageId, patient.messageId]])).toEqual([
+        { id: body.messageId },
+      ]),
+    );
+    hangs = false;
+    await eventually(() =>
+      expect(new Set(slow.received.map(({ url }) => url))).toEqual(
+        new Set(['/first', '/abandoned', '/patient']),
+      ),
+    );
+  } finally {
+    await connection.close();
+    await own.stop();
+    await stuck.remove();
+  }
 });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { AddressGuard } from '../../../src/lib/address-guard.js';
+import { ByteBudget } from '../../../src/lib/byte-budget.js';
 import { Outbound, type OutboundRequest } from '../../../src/lib/outbound.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { PROMPT_MS } from '../../support/eventually.js';
@@ -190,6 +191,27 @@ it('stops reading a response that is too long, and cuts its connection', async (
   expect(reply).toMatchObject({ status: 200, truncated: true });
   expect(reply.body.length).toBe(100_000);
   await cut;
+});
+
+it('keeps of many long responses together what the budget has, and 16 KiB of each', async () => {
+  const sink = await receiver((_, response) => void response.end(Buffer.alloc(60_000)));
+  const client = outbound(['127.0.0.1']);
+  const budget = new ByteBudget(100_000);
+  const send = () => client.send(post(sink.url, { budget }));
+  const first = await send();
+  expect([first.body.length, first.truncated]).toEqual([60_000, false]);
+  const second = await send();
+  const third = await send();
+  for (const { status, body, truncated } of [second, third]) {
+    expect([status, truncated]).toEqual([200, true]);
+    expect(body.length).toBeLessThan(60_000);
+  }
+  first.release();
+  second.release();
+  third.release();
+  expect(budget.take(100_000)).toBe(true);
+  const short = await receiver((_, response) => void response.end(Buffer.alloc(16_384)));
+  expect((await client.send(post(short.url, { budget }))).body).toHaveLength(16_384);
 });
 
 it.each([
