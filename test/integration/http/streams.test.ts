@@ -205,6 +205,30 @@ describe('a reader that does not keep up', () => {
     await core.stop();
   });
 
+  it('counts among all that waits, and keeps little of its buffer when that is too much', async () => {
+    const MIB = 1024 * 1024;
+    const { core, streams, open } = await startStreams({
+      replyBufferBytes: 4 * MIB,
+      streamBufferBytes: 3 * MIB,
+    });
+    const clients = await Promise.all([open(), open(), open()]);
+    for (const client of clients) {
+      await client.until(/\r\n\r\n/);
+      client.socket.pause();
+    }
+    const chunk = 'x'.repeat(50_000);
+    // each alone would be let wait with 3 MiB
+    await eventually(() => {
+      for (const sink of streams.sinks) if (!sink.isOver) sink.write(chunk);
+      expect(core.core.replies.waiting).toBeLessThanOrEqual(4 * MIB + 3 * chunk.length);
+      expect(streams.closed).toBeGreaterThan(0);
+    });
+    for (const client of clients) client.end();
+    await eventually(() => expect(streams.closed).toBe(3));
+    expect(core.core.replies.waiting).toBe(0);
+    await core.stop();
+  });
+
   it('gets a single chunk, and a burst, above that size when it reads', async () => {
     const { core, streams, open } = await startStreams({ streamBufferBytes: 1_024 });
     const client = await open();
