@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { queryParameter } from './query.js';
 import type { AuthScheme, Principal } from './route.js';
 
 /** Finds whose credentials a request carries; `undefined` when it has none that are known. Reads headers and URL only. */
@@ -24,7 +25,7 @@ function bearer(scheme: Extract<AuthScheme, { kind: 'bearer' }>): Authenticate {
   const known = scheme.credentials.map(({ token, principal }) => ({ digest: digestOf(token), principal }));
   return (request) => {
     const fromQuery =
-      scheme.queryKey === undefined ? undefined : queryParameter(request.url, scheme.queryKey);
+      scheme.queryKey === undefined ? undefined : queryParameter(request.url ?? '', scheme.queryKey);
     const presented = fromQuery ?? bearerToken(request.headers.authorization, scheme.bareToken === true);
     return presented === undefined ? undefined : (find(known, presented) ?? scheme.resolve?.(presented));
   };
@@ -65,15 +66,9 @@ function queryCredentials(
   if (keys === undefined) return undefined;
   const path = (url ?? '').split('?', 1)[0] ?? '';
   if (!keys.paths.includes(path.replace(/\/$/, ''))) return undefined;
-  const username = queryParameter(url, keys.username);
-  const password = queryParameter(url, keys.password);
+  const username = queryParameter(url ?? '', keys.username);
+  const password = queryParameter(url ?? '', keys.password);
   return username === undefined || password === undefined ? undefined : `${username}\0${password}`;
-}
-
-function queryParameter(url: string | undefined, key: string): string | undefined {
-  const start = url?.indexOf('?') ?? -1;
-  if (url === undefined || start < 0) return undefined;
-  return new URLSearchParams(url.slice(start + 1)).get(key) ?? undefined;
 }
 
 function find(known: readonly Known[], presented: string): Principal | undefined {

@@ -5,6 +5,7 @@ import { WHOLE_BYTES } from '../lib/sliced-json.js';
 import { parseJsonBody } from './body.js';
 import { HttpError } from './errors.js';
 import { withContractNames } from './headers.js';
+import { queryParameters } from './query.js';
 import type { JsonRoute } from './route.js';
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;
@@ -35,8 +36,7 @@ async function largeInput(schema: z.ZodType, parsed: unknown, rest: object): Pro
 }
 
 function queryOf(url: string): Record<string, string> {
-  const start = url.indexOf('?');
-  return start < 0 ? {} : Object.fromEntries(new URLSearchParams(url.slice(start + 1)));
+  return url.includes('?') ? Object.fromEntries(queryParameters(url)) : {};
 }
 
 /** @throws HttpError 400 that names the first places that do not fit */

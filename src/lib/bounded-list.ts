@@ -81,3 +81,20 @@ function documented(element: z.ZodType, { min, max, orOne }: Bounds): Record<str
   const list = { type: 'array', ...(min === undefined ? {} : { minItems: min }), maxItems: max, items };
   return orOne === true ? { anyOf: [items, list] } : list;
 }
+
+/** A record whose members are counted before `schema` looks at one of them. */
+export function boundedRecord<S extends z.ZodType>(
+  schema: S,
+  max: number,
+): z.ZodType<z.output<S>, z.input<S>> {
+  const few = (value: unknown) =>
+    typeof value !== 'object' || value === null || Object.keys(value).length <= max;
+  const shown = { io: 'input', unrepresentable: 'any' } as const;
+  const { $schema: _, ...documented } = z.toJSONSchema(schema, shown) as Record<string, unknown>;
+  const bounded = z
+    .unknown()
+    .refine(few, { error: `expected at most ${max} members`, abort: true })
+    .pipe(schema as unknown as z.ZodType<z.output<S>, unknown>)
+    .meta({ ...documented, maxProperties: max });
+  return bounded as unknown as z.ZodType<z.output<S>, z.input<S>>;
+}

@@ -13,6 +13,13 @@ export const JSON_BOUNDS = {
   keys: 65_536,
 } as const;
 
+export interface JsonBounds {
+  readonly depth: number;
+  readonly things: number;
+  readonly values: number;
+  readonly keys: number;
+}
+
 /** Why a text is no JSON value that is taken. */
 export class JsonProblem extends Error {
   /** @param at about where in bytes, of a text that is no JSON: JSON.parse does not always tell */

@@ -55,8 +55,8 @@ export function* stringEnd(body: Buffer, from: number): Generator<void, number> 
   for (let size = NEAR; at < body.length; size = Math.min(FAR, size * 2)) {
     const end = Math.min(body.length, at + size);
     const look = body.subarray(at, end);
-    if (look.indexOf(BACKSLASH) < 0) {
-      const found = look.indexOf(QUOTE);
+    const found = look.indexOf(QUOTE);
+    if ((found < 0 ? look : look.subarray(0, found)).indexOf(BACKSLASH) < 0) {
       if (found >= 0) return at + found;
       at = end;
     } else {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { JSON_BOUNDS, JsonProblem, notJson } from './json-bounds.js';
+import { JSON_BOUNDS, type JsonBounds, JsonProblem, notJson } from './json-bounds.js';
 import { BLANK, Frame, type ReadMembers } from './json-frame.js';
 import { longString, stringEnd } from './json-string.js';
 import { KeyCount } from './key-count.js';
@@ -27,11 +27,15 @@ const membersOf: ReadMembers = (text) => JSON.parse(`[${text}]`) as unknown[];
  * What JSON.parse makes of `body`, a piece at a time. Whatever does not fit into a piece is taken apart: containers into
  * their members, long strings into parts. As fast as JSON.parse but for one look at every byte (1 ns).
  * @param readMembers what stands in place of JSON.parse for members of arrays
- * @throws JsonProblem for what is no JSON, and beyond `JSON_BOUNDS`
+ * @throws JsonProblem for what is no JSON, and beyond `bounds`
  */
-export function* parseInPieces(body: Buffer, readMembers: ReadMembers = membersOf): Generator<void, unknown> {
+export function* parseInPieces(
+  body: Buffer,
+  readMembers: ReadMembers = membersOf,
+  bounds: JsonBounds = JSON_BOUNDS,
+): Generator<void, unknown> {
   if (!isUtf8(body)) throw new JsonProblem('not valid UTF-8');
-  return yield* new PieceParser(body, readMembers).run();
+  return yield* new PieceParser(body, readMembers, bounds).run();
 }
 
 class PieceParser {
@@ -52,6 +56,7 @@ class PieceParser {
   constructor(
     private readonly body: Buffer,
     private readonly readMembers: ReadMembers,
+    private readonly bounds: JsonBounds,
   ) {}
 
   *run(): Generator<void, unknown> {
@@ -104,12 +109,12 @@ class PieceParser {
       else this.close(i, byte === CLOSE_ARRAY);
     }
     this.at = i;
-    if (this.values > JSON_BOUNDS.values) throw new JsonProblem(`more than ${JSON_BOUNDS.values} values`);
+    if (this.values > this.bounds.values) throw new JsonProblem(`more than ${this.bounds.values} values`);
   }
 
   private count(): void {
-    if (++this.things > JSON_BOUNDS.things)
-      throw new JsonProblem(`more than ${JSON_BOUNDS.things} strings, arrays and objects`);
+    if (++this.things > this.bounds.things)
+      throw new JsonProblem(`more than ${this.bounds.things} strings, arrays and objects`);
   }
 
   private open(at: number): void {

@@ -53,3 +53,14 @@ function oneSlice<T>(work: Generator<void, T>): IteratorResult<void, T> {
     if (step.done === true || performance.now() >= until) return step;
   }
 }
+
+/** For long work that waits for other things in between: lets others have their turn when a slice is over. */
+export class Pace {
+  private until = performance.now() + SLICE_MS;
+
+  async rest(): Promise<void> {
+    if (performance.now() < this.until) return;
+    await nextTurn();
+    this.until = performance.now() + SLICE_MS;
+  }
+}

@@ -149,7 +149,6 @@ export class VectorBench {
           const first = this.#takeIds();
           const packed = packMany(
             batch.map(({ vector }) => vector),
-            batch.map((_, i) => i),
             RULES,
             type,
             String,

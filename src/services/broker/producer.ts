@@ -1,4 +1,5 @@
 import type { HttpError } from '../../http/errors.js';
+import { sliced } from '../../lib/slices.js';
 import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { createPartitioner } from './client.js';
 import type { Cluster } from './cluster.js';
@@ -35,24 +36,30 @@ export class Producer {
    */
   async produce(inputs: readonly RecordInput[], asker: Asker): Promise<Metadata[]> {
     const topics = await this.topicsFor(inputs);
-    const now = this.now();
     const pending = new PendingProduce(inputs.length, asker, performance.now() + this.timeoutMs);
-    for (const [index, input] of inputs.entries()) {
-      const { topic: name, key, value, headers } = input;
-      const topic = topics.get(name) as Topic;
-      const partition = input.partition ?? this.choosePartition(name, key ?? undefined, topic.partitions);
-      const record = {
-        key: key ?? null,
-        value,
-        timestamp: input.timestamp ?? now,
-        headers: headers ?? NO_HEADERS,
-      };
-      this.send(
-        new PendingRecord(pending, index, name, partition, record, sizeOf(record)),
-        leaderOf(topic, partition),
-      );
-    }
+    const sending = sliced(this.sendAll(inputs, topics, pending));
+    if (sending instanceof Promise) await sending;
     return pending.done;
+  }
+
+  /** In their order; what another request sends meanwhile may come between. */
+  private *sendAll(
+    inputs: readonly RecordInput[],
+    topics: ReadonlyMap<string, Topic>,
+    pending: PendingProduce,
+  ): Generator<void, void> {
+    const now = this.now();
+    for (let index = 0; index < inputs.length; index++) {
+      const { topic: name, key, value, headers, timestamp, partition } = inputs[index] as RecordInput;
+      const topic = topics.get(name) as Topic;
+      const chosen = partition ?? this.choosePartition(name, key ?? undefined, topic.partitions);
+      const record = { key: key ?? null, value, timestamp: timestamp ?? now, headers: headers ?? NO_HEADERS };
+      this.send(
+        new PendingRecord(pending, index, name, chosen, record, sizeOf(record)),
+        leaderOf(topic, chosen),
+      );
+      if (index % STEP === STEP - 1) yield;
+    }
   }
 
   private async topicsFor(inputs: readonly RecordInput[]): Promise<Map<string, Topic>> {
@@ -134,6 +141,9 @@ function firstUnfit(
   }
   return undefined;
 }
+
+/** Records between two places to rest. */
+const STEP = 100;
 
 const NO_HEADERS: RecordToWrite['headers'] = [];
 

@@ -1,4 +1,10 @@
 import { z } from 'zod';
+import { boundedList } from '../../lib/bounded-list.js';
+
+/** Records of one produce. */
+const MAX_RECORDS = 100_000;
+/** Headers of a record, topics, partitions, positions: far more than anybody has, few enough to be checked at once. */
+const MAX_NAMED = 10_000;
 
 /** Kafka's own rule for topic names. */
 const topicName = z
@@ -10,7 +16,7 @@ const partition = z.int().min(0).max(2_147_483_647);
 const offset = z.int().min(0);
 
 /** Half a surrogate pair cannot be UTF-8: it would be stored as another character. */
-const text = z.string().refine((value) => !/\p{Surrogate}/u.test(value), 'holds half a surrogate pair');
+const text = z.string().refine((value) => value.isWellFormed(), 'holds half a surrogate pair');
 
 const label = text
   .min(1)
@@ -25,18 +31,13 @@ const record = z.strictObject({
   timestamp: z.int().min(0).nullish(),
   key: text.nullish(),
   value: text,
-  headers: z.array(header).nullish(),
+  headers: boundedList(header, { max: MAX_NAMED, of: 'headers' }).nullish(),
 });
 const recordWithTopic = record.extend({ topic: topicName });
 
-const oneOrMany = <S extends z.ZodType>(schema: S) => {
-  const many = z.array(schema).min(1);
-  // chosen by what was sent, so that an error names the key and not "no alternative fits"
-  return z.preprocess((body) => (Array.isArray(body) ? body : [body]), many);
-};
-
-export const recordsBody = oneOrMany(record);
-export const recordsWithTopicBody = oneOrMany(recordWithTopic);
+const records = { min: 1, max: MAX_RECORDS, orOne: true, of: 'records' };
+export const recordsBody = boundedList(record, records);
+export const recordsWithTopicBody = boundedList(recordWithTopic, records);
 
 export const topicParams = z.object({ topic: topicName });
 export const messageParams = z.object({ topic: topicName, message: z.string() });
@@ -60,7 +61,7 @@ export const fetchBody = z
     topic: topicName.optional(),
     partition: partition.optional(),
     offset: offset.optional(),
-    topicPartitionOffsets: z.array(topicPartitionOffset).max(10_000).optional(),
+    topicPartitionOffsets: boundedList(topicPartitionOffset, { max: MAX_NAMED, of: 'offsets' }).optional(),
     timeout: timeoutMs.optional(),
   })
   .superRefine(({ topic, partition, offset, topicPartitionOffsets }, context) => {
@@ -78,7 +79,7 @@ export const groupTopicParams = groupParams.extend({ topic: topicName });
 export const consumeBody = z
   .object({
     topic: topicName.optional(),
-    topics: z.array(topicName).optional(),
+    topics: boundedList(topicName, { max: MAX_NAMED, of: 'topics' }).optional(),
     timeout: timeoutMs.optional(),
   })
   .refine(
@@ -88,7 +89,12 @@ export const consumeBody = z
 
 const commitPosition = z.object({ topic: topicName, partition, offset });
 const topicPartition = z.object({ topic: topicName, partition });
-export const topicPartitionsBody = oneOrMany(topicPartition);
+export const topicPartitionsBody = boundedList(topicPartition, {
+  min: 1,
+  max: MAX_NAMED,
+  orOne: true,
+  of: 'partitions',
+});
 export const timestampParams = z.object({
   timestamp: z
     .string()
@@ -97,11 +103,13 @@ export const timestampParams = z.object({
 });
 
 /** No body, `{}` and `[]` all mean: what was last delivered. */
-export const commitBody = z.preprocess((body) => {
-  if (body === undefined || body === null || (typeof body === 'object' && Object.keys(body).length === 0))
-    return [];
-  return Array.isArray(body) ? body : [body];
-}, z.array(commitPosition));
+export const commitBody = z.preprocess(
+  (body) => {
+    const isEmpty = !Array.isArray(body) && typeof body === 'object' && Object.keys(body ?? {}).length === 0;
+    return body === undefined || isEmpty ? [] : body;
+  },
+  boundedList(commitPosition, { max: MAX_NAMED, orOne: true, of: 'positions' }),
+);
 
 /** Settings of a new instance; `Kafka-*` arrives as `broker-*`. */
 export const consumerHeaders = z.object({

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../http/errors.js';
+import { queryParameters } from '../../http/query.js';
 import type { RawRoute, Route } from '../../http/route.js';
 import type { BrokerDeps } from './deps.js';
 import { produce } from './produce-routes.js';
@@ -45,9 +46,7 @@ const webhook: RawRoute<BrokerDeps> = {
   reply: schemas.metadataListReply,
   errors: [400, 403],
   handle: async ({ target, headers, body }, context, deps) => {
-    const query = schemas.webhookQuery.safeParse(
-      Object.fromEntries(new URLSearchParams(target.split('?')[1] ?? '')),
-    );
+    const query = schemas.webhookQuery.safeParse(Object.fromEntries(queryParameters(target)));
     if (!query.success) throw new HttpError('invalid_request', 'The query parameter topic names no topic.');
     const record = { topic: query.data.topic, value: body, headers: messageHeaders(headers) };
     return { status: 200, body: JSON.stringify(await produce([record], context, deps)) };

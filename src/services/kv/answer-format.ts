@@ -1,6 +1,8 @@
 import { HttpError } from '../../http/errors.js';
 import { contractHeaderReader } from '../../http/headers.js';
 import type { RawReply, RawRequest } from '../../http/route.js';
+import { inSlices } from '../../lib/slices.js';
+import { isLarge, listPieces, replyPieces } from './large-json.js';
 import { LARGE, largeJson } from './large-reply.js';
 import { isPassing } from './passing.js';
 import { type Encoding, replyJson } from './reply.js';
@@ -31,23 +33,29 @@ export function singleAnswer(
   reply: RespValue,
   format: AnswerFormat,
   isPassingError: (error: RespError) => boolean = isPassing,
-): Answer {
+): Answer | Promise<Answer> {
   const status = reply instanceof RespError ? (isPassingError(reply) ? 503 : 400) : 200;
   const headers = status === 503 ? { 'Retry-After': '1' } : {};
   if (format === 'resp2') return { status, ...octets([reply]), headers };
   const large = reply instanceof Buffer && reply.length >= LARGE ? largeJson(reply, format) : undefined;
+  if (large === undefined && isLarge(reply)) return largeAnswer(replyPieces(reply, format), status);
   return { status, body: large ?? replyJson(reply, format), headers };
 }
 
 /** One entry a command, errors at their position. */
-export function listAnswer(replies: readonly RespValue[], format: AnswerFormat): Answer {
+export function listAnswer(replies: RespValue[], format: AnswerFormat): Answer | Promise<Answer> {
   if (format === 'resp2') return { status: 200, ...octets(replies) };
+  if (isLarge(replies)) return largeAnswer(listPieces(replies, format), 200);
   let text = '[';
   for (let i = 0; i < replies.length; i++) {
     if (i > 0) text += ',';
     text += replyJson(replies[i], format);
   }
   return { status: 200, body: `${text}]` };
+}
+
+async function largeAnswer(pieces: Generator<void, Buffer>, status: number): Promise<Answer> {
+  return { status, body: await inSlices(pieces), headers: {} };
 }
 
 function octets(replies: readonly RespValue[]): Pick<RawReply, 'body' | 'contentType'> {

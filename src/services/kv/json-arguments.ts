@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { HttpError } from '../../http/errors.js';
+import { wholly } from '../../lib/slices.js';
 import { liftLargeStrings } from './lift-strings.js';
 import type { Command } from './resp-encoder.js';
 
@@ -28,7 +29,7 @@ export function commandsOfJson(body: Buffer): Command[] {
   return lifted === undefined ? commands : commands.map((command) => withLifted(command, lifted));
 }
 
-function invalid(message: string): HttpError {
+export function invalid(message: string): HttpError {
   return new HttpError('invalid_request', `ERR ${message}`);
 }
 
@@ -43,15 +44,16 @@ interface Parsed {
 function parse(body: Buffer): Parsed {
   if (body.length === 0) throw invalid('empty body: expected a JSON array');
   if (!isUtf8(body)) throw invalid('failed to parse command: the body is not valid UTF-8');
-  const { text, lifted } = liftLargeStrings(body) ?? { text: body.toString('utf8'), lifted: undefined };
+  const { rest, lifted } = wholly(liftLargeStrings(body));
+  const text = rest.toString('utf8');
   try {
-    return { text, value: JSON.parse(text), lifted };
+    return { text, value: JSON.parse(text), lifted: lifted.size === 0 ? undefined : lifted };
   } catch {
     throw invalid('failed to parse command: the body is not valid JSON');
   }
 }
 
-function isTexts(row: readonly unknown[]): row is readonly string[] {
+export function isTexts(row: readonly unknown[]): row is readonly string[] {
   for (let i = 0; i < row.length; i++) {
     if (typeof row[i] !== 'string') return false;
   }
@@ -67,29 +69,32 @@ function convertAll(rows: readonly unknown[][], literals: Iterator<string, undef
 }
 
 function convert(row: readonly unknown[], literals: Iterator<string, undefined>): Command {
-  return row.map((argument) => {
-    switch (typeof argument) {
-      case 'string':
-        return argument;
-      case 'number':
-        return literals.next().value ?? String(argument);
-      case 'boolean':
-        return String(argument);
-      default:
-        throw invalid(
-          argument === null
-            ? 'null args are not supported'
-            : 'unsupported arg type: expected a string, a number or a boolean',
-        );
-    }
-  });
+  return row.map((argument) => argumentOf(argument, literals));
+}
+
+/** @param literals of the numbers to come @throws HttpError `invalid_request` */
+export function argumentOf(argument: unknown, literals: Iterator<string, undefined>): string {
+  switch (typeof argument) {
+    case 'string':
+      return argument;
+    case 'number':
+      return literals.next().value ?? String(argument);
+    case 'boolean':
+      return String(argument);
+    default:
+      throw invalid(
+        argument === null
+          ? 'null args are not supported'
+          : 'unsupported arg type: expected a string, a number or a boolean',
+      );
+  }
 }
 
 /**
  * The numbers of a valid JSON text as they are written, in order: `JSON.parse` rounds integers above 2^53 and, on
  * Node 20, gives no access to the source text.
  */
-function* numberLiterals(text: string): Generator<string, undefined> {
+export function* numberLiterals(text: string): Generator<string, undefined> {
   const interesting = /["\d-]/g;
   const number = /[-+.\deE]+/y;
   for (let found = interesting.exec(text); found !== null; found = interesting.exec(text)) {

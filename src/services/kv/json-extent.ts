@@ -1,3 +1,5 @@
+import { stringEnd } from '../../lib/json-string.js';
+
 const QUOTE = 34;
 const BACKSLASH = 92;
 const OPENING = 91;
@@ -11,16 +13,26 @@ export interface JsonExtent {
   readonly commas: number;
 }
 
+/** Bytes between two places to rest. */
+const STEP = 64 * 1024;
+/** Bytes of a string that are looked at one by one. */
+const NEAR = 64;
+
 /**
  * Counts in the bytes of a JSON text, without parsing it: millions of empty rows would fill the memory before a limit is
  * looked at. About 1 ns a byte.
  */
-export function jsonExtent(body: Buffer): JsonExtent {
+export function* jsonExtent(body: Buffer): Generator<void, JsonExtent> {
   let arrays = 0;
   let commas = 0;
+  let rest = STEP;
   for (let at = 0; at < body.length; at++) {
+    if (at >= rest) {
+      yield;
+      rest = at + STEP;
+    }
     const byte = body[at];
-    if (byte === QUOTE) at = closingQuote(body, at + 1);
+    if (byte === QUOTE) at = yield* closingQuote(body, at + 1);
     else if (byte === OPENING) arrays += 1;
     else if (byte === COMMA) commas += 1;
   }
@@ -28,11 +40,12 @@ export function jsonExtent(body: Buffer): JsonExtent {
 }
 
 /** Place of the quote that closes a JSON string whose first byte is at `from`; the end where there is none. */
-export function closingQuote(body: Buffer, from: number): number {
-  for (let at = body.indexOf(QUOTE, from); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
-    let backslashes = 0;
-    while (body[at - 1 - backslashes] === BACKSLASH) backslashes += 1;
-    if (backslashes % 2 === 0) return at;
+export function* closingQuote(body: Buffer, from: number): Generator<void, number> {
+  const near = Math.min(body.length, from + NEAR);
+  let at = from;
+  for (; at < near; at++) {
+    if (body[at] === QUOTE) return at;
+    if (body[at] === BACKSLASH) at++;
   }
-  return body.length;
+  return yield* stringEnd(body, at);
 }

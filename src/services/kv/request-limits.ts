@@ -1,4 +1,4 @@
-import { jsonExtent } from './json-extent.js';
+import type { JsonExtent } from './json-extent.js';
 import type { Command } from './resp-encoder.js';
 
 export interface RequestLimits {
@@ -24,15 +24,14 @@ export function tooLongPipeline(length: number, { pipeline: limit }: RequestLimi
   return `ERR max pipeline length exceeded. Limit: ${limit} commands, Actual: ${length} commands`;
 }
 
-/** Bodies up to this size hold too little to need a look before they are parsed. */
-const SMALL_BODY = 64 * 1024;
-/** Arguments of all commands of one request; a few of a hundred thousand commands, or all that Redis takes in one. */
-const MOST_ARGUMENTS = 4 * 1024 * 1024;
+/** Arguments of all commands of one request: ten of each of a hundred thousand commands, or all that Redis takes in one. */
+export const MOST_ARGUMENTS = 1024 * 1024;
 
-/** Why a body is not parsed: it holds more commands or arguments than may be. */
-export function tooManyElements(body: Buffer, { pipeline }: RequestLimits): string | undefined {
-  if (body.length <= SMALL_BODY) return undefined;
-  const { arrays, commas } = jsonExtent(body);
+/** Why a body that holds so much is not parsed. */
+export function refusedExtent(
+  { arrays, commas }: JsonExtent,
+  { pipeline }: RequestLimits,
+): string | undefined {
   if (arrays - 1 > pipeline) return tooLongPipeline(arrays - 1, { command: 0, pipeline });
   return commas < MOST_ARGUMENTS ? undefined : `ERR more than ${MOST_ARGUMENTS} arguments in one request`;
 }

@@ -10,6 +10,16 @@ export class ReplyTooLarge extends RespError {
   }
 }
 
+/** Arrays within each other that are kept: only scripts make more, and few JSON parsers read them. */
+const MOST_DEPTH = 1_000;
+
+/** What stands for a reply that is nested deeper than is kept; its command ran. */
+class ReplyTooDeep extends RespError {
+  constructor() {
+    super(`ERR the command ran, but its reply is nested deeper than ${MOST_DEPTH} arrays`);
+  }
+}
+
 /** A status reply, such as `OK` or `QUEUED`. */
 export class RespStatus {
   constructor(readonly bytes: Buffer) {}
@@ -64,6 +74,10 @@ export class RespDecoder {
   /** Of the reply that is being read: its bytes and its elements' own. */
   private cost = 0;
 
+  private tooDeep = false;
+  /** Of the reply that is being read nothing is kept any more. */
+  private dropping = false;
+
   /** Bytes to come of a string that is not kept. */
   private skipping = 0;
   /** A reply that costs more, in bytes of memory, is not kept while it is read, and becomes a `ReplyTooLarge`. */
@@ -112,8 +126,12 @@ export class RespDecoder {
   private finish(element: RespValue): void {
     let value = element;
     this.cost += ELEMENT_COST + (value instanceof Buffer ? value.length : 0);
-    const isTooLarge = this.cost > this.limit && !(value instanceof RespError && this.open.length === 0);
-    if (isTooLarge) for (const array of this.open) array.items.length = 0;
+    const isTooLarge =
+      this.tooDeep || (this.cost > this.limit && !(value instanceof RespError && this.open.length === 0));
+    if (isTooLarge && !this.dropping) {
+      this.dropping = true;
+      for (const array of this.open) array.items.length = 0;
+    }
     for (let parent = this.open.at(-1); parent !== undefined; parent = this.open.at(-1)) {
       if (!isTooLarge) parent.items.push(value);
       parent.missing -= 1;
@@ -121,9 +139,12 @@ export class RespDecoder {
       this.open.pop();
       value = parent.items;
     }
-    const { cost } = this;
+    const { cost, tooDeep } = this;
     this.cost = 0;
-    this.onReply(isTooLarge ? new ReplyTooLarge(this.limit) : value, cost);
+    this.tooDeep = false;
+    this.dropping = false;
+    if (!isTooLarge) this.onReply(value, cost);
+    else this.onReply(tooDeep ? new ReplyTooDeep() : new ReplyTooLarge(this.limit), cost);
   }
 
   private next(): RespValue | typeof INCOMPLETE | typeof OPENED | typeof SKIPPED {
@@ -172,6 +193,7 @@ export class RespDecoder {
     if (length < 0) return undefined;
     if (length === 0) return [];
     this.open.push({ items: [], missing: length });
+    if (this.open.length > MOST_DEPTH) this.tooDeep = true;
     return OPENED;
   }
 

@@ -1,6 +1,7 @@
 import type { RawRoute } from '../../http/route.js';
+import { handlePipeline, handleTransaction } from './batch-handlers.js';
 import type { KvDeps } from './deps.js';
-import { handleCommand, handlePath, handlePipeline, handleTransaction } from './handlers.js';
+import { handleCommand, handlePath } from './handlers.js';
 import { documents } from './schemas.js';
 import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
 

@@ -2,6 +2,7 @@ import { type Lane, laneOfRows, type Row } from './commands.js';
 import { RespError, type RespValue } from './resp-decoder.js';
 import { type Command, encodeCommand, encodeCommands, type Payload } from './resp-encoder.js';
 import type { Session } from './session.js';
+import { encodeInSlices } from './sliced-encoder.js';
 
 /** Makes an answer of replies; what it throws rejects the run. */
 export type Finish<T> = (replies: RespValue[]) => T;
@@ -32,6 +33,13 @@ export function transactionCommands(rows: readonly Row[], after: readonly Comman
   return [MULTI, ...rows.map((row) => row.command), EXEC, ...after];
 }
 
+/** Rows, and arguments of one of them, that take longer to encode than others may wait. */
+const [MANY_ROWS, MANY_ARGUMENTS] = [2_000, 10_000] as const;
+
+function isLargeToEncode(rows: readonly Row[]): boolean {
+  return rows.length > MANY_ROWS || rows.some(({ command }) => command.length > MANY_ARGUMENTS);
+}
+
 /** One server behind one session for each lane, or one for all. */
 export class SessionRunner implements Runner {
   constructor(private readonly sessions: Readonly<Record<Lane, Session>>) {}
@@ -42,7 +50,12 @@ export class SessionRunner implements Runner {
 
   run<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T> {
     const expected = rows.length + (after?.length ?? 0);
-    return this.sessions[laneOfRows(rows)].run(rowsPayload(rows, after), expected, finish);
+    const session = this.sessions[laneOfRows(rows)];
+    if (isLargeToEncode(rows))
+      return encodeInSlices(rows.map((row) => row.command).concat(after ?? [])).then((payload) =>
+        session.run(payload, expected, finish),
+      );
+    return session.run(rowsPayload(rows, after), expected, finish);
   }
 
   transaction<T>(rows: readonly Row[], finish: Finish<T>, after?: readonly Command[]): Promise<T> {
@@ -51,6 +64,8 @@ export class SessionRunner implements Runner {
     if (transactionRefusal !== undefined)
       return Promise.resolve(finish([transactionRefusal, ...(after ?? []).map(() => null)]));
     const commands = transactionCommands(rows, after);
+    if (isLargeToEncode(rows))
+      return encodeInSlices(commands).then((payload) => session.run(payload, commands.length, finish));
     return session.run(encodeCommands(commands), commands.length, finish);
   }
 }

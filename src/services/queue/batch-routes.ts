@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { parseJsonBody } from '../../http/body.js';
 import { HttpError, toHttpError } from '../../http/errors.js';
 import type { RawRoute } from '../../http/route.js';
+import { boundedRecord } from '../../lib/bounded-list.js';
+import { Pace } from '../../lib/slices.js';
 import { type AddressedMessages, addressedMessages, type PublishRequest } from './addressed-messages.js';
 import { acceptAll } from './publish-routes.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -12,16 +15,17 @@ const MAX_ENTRIES = 10_000;
 /** After this, in ms, no further entries are begun: the reply that says which were sent must be in time. */
 const MAX_MS = 6_000;
 
+/** Headers of an entry: as many as Node takes of a request. */
+const MAX_HEADERS = 2_000;
+
 const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
 const entrySchema = z.object({
   destination: z.string(),
-  headers: z.record(z.string(), headerValue).nullish(),
+  headers: boundedRecord(z.record(z.string(), headerValue), MAX_HEADERS).nullish(),
   body: z.string().nullish(),
   queue: z.string().nullish(),
 });
-
-const batchSchema = z.array(z.unknown()).max(MAX_ENTRIES);
 
 type BatchEntry = z.output<typeof entrySchema>;
 
@@ -80,7 +84,12 @@ async function publishEntries(
   callerIp: string | null,
   deps: QueueDeps,
 ): Promise<Outcome[]> {
-  const addressed = await Promise.all(entries.map((entry) => addressEntry(entry, callerIp, deps)));
+  const pace = new Pace();
+  const addressed: Addressed[] = [];
+  for (const entry of entries) {
+    addressed.push(await addressEntry(entry, callerIp, deps));
+    await pace.rest();
+  }
   const outcomes: Outcome[] = addressed.map((entry) => ('error' in entry ? entry : { reply: [] }));
   const publishGroup = async (places: readonly number[]) => {
     const wanted = places.flatMap((i) => {
@@ -99,6 +108,20 @@ async function publishEntries(
   return outcomes;
 }
 
+/** Headers of the entries that are worked on at once: 20 MB with all that is made of them. */
+const HEADERS_AT_ONCE = 20_000;
+
+/** Where the entries end that are worked on with the one at `start`. */
+function endOfPart(entries: readonly unknown[], start: number): number {
+  let headers = 0;
+  let i = start;
+  do {
+    const entry = entries[i++] as { headers?: object | null } | null;
+    headers += Object.keys(entry?.headers ?? {}).length;
+  } while (i < entries.length && i < start + AT_ONCE && headers < HEADERS_AT_ONCE);
+  return i;
+}
+
 /** The answer to entries for which there was no time: they were not sent. */
 const tooLate = (): Outcome => ({
   error: new HttpError('backend_unavailable', 'Not sent: the batch took too long. Send the entry again.'),
@@ -115,12 +138,13 @@ export const batchRoute: RawRoute<QueueDeps> = {
   reply: batchReply,
   errors: [400, 401, 403, 413, 429, 503],
   handle: async ({ body }, { remoteAddress, signal }, deps) => {
-    const entries = entriesOf(body);
+    const entries = await entriesOf(body);
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
     const outcomes: Outcome[] = [];
     const started = performance.now();
-    for (let i = 0; i < entries.length && !signal.aborted; i += AT_ONCE) {
-      const some = entries.slice(i, i + AT_ONCE);
+    for (let i = 0; i < entries.length && !signal.aborted; ) {
+      const some = entries.slice(i, endOfPart(entries, i));
+      i += some.length;
       const inTime = performance.now() - started < MAX_MS;
       outcomes.push(...(inTime ? await publishEntries(some, callerIp, deps) : some.map(tooLate)));
     }
@@ -138,15 +162,11 @@ export const batchRoute: RawRoute<QueueDeps> = {
   },
 };
 
-function entriesOf(body: Buffer): unknown[] {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch (cause) {
-    throw new HttpError('invalid_json', 'The body is not valid JSON.', { cause });
-  }
+async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
+  const value = await parseJsonBody(body);
+  if (value === undefined) throw new HttpError('invalid_json', 'The body is not valid JSON.');
   // a lone entry counts as an array of one
-  const parsed = batchSchema.safeParse(Array.isArray(value) ? value : [value]);
-  if (parsed.success) return parsed.data;
+  const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (entries.length <= MAX_ENTRIES) return entries;
   throw new HttpError('invalid_request', `A batch is an array of at most ${MAX_ENTRIES} messages.`);
 }

@@ -40,8 +40,8 @@ function letterView(letter: DeadLetter): Record<string, unknown> {
 }
 
 /** What a request is about: `conditions` with parameters from `before` + 1 on; `ids` when it names letters by id. */
-function chosen(request: RawRequest, before: number) {
-  const { ids, query } = readSelection(request, 'dlqIds', KEYS);
+async function chosen(request: RawRequest, before: number) {
+  const { ids, query } = await readSelection(request, 'dlqIds', KEYS);
   const conditions: Conditions =
     ids === undefined
       ? readFilters(query, FILTERS, before)
@@ -69,7 +69,7 @@ const listDeadLetters: RawRoute<QueueDeps> = {
   reply: deadLettersReply,
   errors: [400, 401, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const { conditions, query } = chosen(request, 3);
+    const { conditions, query } = await chosen(request, 3);
     const order = query.first('order') ?? 'earliestFirst';
     if (order !== 'earliestFirst' && order !== 'latestFirst')
       throw new HttpError('invalid_request', 'order: expected earliestFirst or latestFirst');
@@ -126,7 +126,7 @@ const deleteDeadLetters: RawRoute<QueueDeps> = {
   reply: deletedReply,
   errors: [400, 401, 403, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const { conditions, ids, query } = chosen(request, 1);
+    const { conditions, ids, query } = await chosen(request, 1);
     const count = query.count('count', MAX_COUNT, MAX_COUNT);
     const deleted = await deadLetters.delete(conditions, ids?.length ?? count);
     // what is gone needs no place to go on from
@@ -146,7 +146,7 @@ const resend: RawRoute<QueueDeps> = {
   reply: resentReply,
   errors: [400, 401, 403, 429, 503],
   handle: async (request, _context, deps) => {
-    const { conditions, ids, query } = chosen(request, 1);
+    const { conditions, ids, query } = await chosen(request, 1);
     const count = query.count('count', MAX_COUNT, MAX_COUNT);
     const sent = await resendInTime(conditions, ids?.length ?? count, request.headers, deps);
     const responses = sent.ids.map((messageId) => ({ messageId }));

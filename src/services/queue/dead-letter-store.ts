@@ -28,7 +28,7 @@ type Row = MessageRow & {
 };
 
 /** Bodies of one page together, in bytes; a single entry may have more. */
-const PAGE_BYTES = 16 * 1024 * 1024;
+const PAGE_BYTES = 4 * 1024 * 1024;
 
 export interface DeadLetterPage {
   readonly letters: readonly DeadLetter[];

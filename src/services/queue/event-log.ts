@@ -48,11 +48,14 @@ type Row = MessageRow & {
   response_status: number | null;
   response_headers: Record<string, string[]> | null;
   response_body: Buffer | null;
+  size: number;
   found: number;
 };
 
-/** Bodies of one page together, in bytes; a single entry may have more. */
-const PAGE_BYTES = 16 * 1024 * 1024;
+/** Bodies of one page together, in bytes; a single entry may have more. As hex, bytes, base64 and JSON they take seven times as much. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** A byte of headers and the like costs as many of a body: it is read, shown and written as JSON. */
+const JSON_WEIGHT = 16;
 /** Entries that one statement looks at: with their messages 80 ms, where it may take 1,300. */
 const STEP = 10_000;
 /** A search that has found too little goes on for so long, in ms; the reply's cursor says where it stopped. */
@@ -82,7 +85,7 @@ export class EventLog {
       const wanted = query.count - entries.length;
       const rows = await this.rows(conditions, { ...query, after }, { bound, wanted, room });
       entries.push(...rows.map(entryOf));
-      room -= rows.reduce((sum, row) => sum + row.body.length + (row.response_body?.length ?? 0), 0);
+      room -= rows.reduce((sum, row) => sum + row.size, 0);
       const last = entries.at(-1);
       if ((rows[0]?.found ?? 0) > rows.length || (room < 0 && bound !== undefined))
         return { entries, next: last };
@@ -110,7 +113,8 @@ export class EventLog {
   ): Promise<Row[]> {
     const order = query.oldestFirst ? 'asc' : 'desc';
     const upTo = query.oldestFirst ? '<=' : '>=';
-    const size = 'octet_length(body) + coalesce(octet_length(response_body), 0)';
+    const json = 'headers, details, callback, failure_callback, response_headers';
+    const size = `octet_length(body) + coalesce(octet_length(response_body), 0) + ${JSON_WEIGHT} * octet_length(concat(${json}))`;
     const statement = `with page as (
         select ${PLACE}::text as at, e.seq::text as seq, e.state, (extract(epoch from e.next_at) * 1000)::float8 as next_ms, e.error,
           e.response_status, e.response_headers, e.response_body, ${MESSAGE_COLUMNS},
@@ -120,7 +124,7 @@ export class EventLog {
           and (${sql})
         order by e.at ${order}, e.seq ${order} limit $8 + 1
       ), sized as (
-        select *, sum(${size}) over (order by row) - (${size}) as bytes_before, (count(*) over ())::int as found from page
+        select *, sum(${size}) over (order by row) - (${size}) as bytes_before, (${size})::float8 as size, (count(*) over ())::int as found from page
       )
       select * from sized where row <= $8 and bytes_before <= $9::bigint order by row`;
     const place = [bound?.at ?? null, bound?.seq ?? null];

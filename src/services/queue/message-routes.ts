@@ -75,7 +75,7 @@ const cancelMessages: RawRoute<QueueDeps> = {
   reply: cancelReply,
   errors: [400, 401, 403, 503],
   handle: async (request, _context, deps) => {
-    const { ids, query } = readSelection(request, 'messageIds', [...filterKeys(FILTERS), 'count']);
+    const { ids, query } = await readSelection(request, 'messageIds', [...filterKeys(FILTERS), 'count']);
     const cancelled =
       ids === undefined
         ? await cancel(readFilters(query, FILTERS, 1), query.count('count', CANCELLED, MAX_CANCELLED), deps)

@@ -1,4 +1,6 @@
+import { parseJsonBody } from '../../http/body.js';
 import { HttpError } from '../../http/errors.js';
+import { queryParameters } from '../../http/query.js';
 
 interface Value {
   readonly text: string;
@@ -12,9 +14,7 @@ export class Query {
 
   /** @param target path and query, or the query with its question mark */
   constructor(target: string) {
-    const start = target.indexOf('?');
-    const pairs = start < 0 ? [] : new URLSearchParams(target.slice(start + 1));
-    for (const [key, value] of pairs) {
+    for (const [key, value] of queryParameters(target)) {
       // the token, which senders without headers put there
       if (key === 'qstash_token') continue;
       this.append(key, { text: value, isWhole: false });
@@ -26,10 +26,12 @@ export class Query {
    * as well. A body of white space says nothing.
    * @throws HttpError 400 for anything else: what is not understood must not count as nothing said
    */
-  addBody(body: Buffer, numeric: readonly string[], maxValues: number): void {
-    const text = body.toString('utf8').trim();
-    if (text === '') return;
-    const entries = Object.entries(objectOf(text));
+  async addBody(body: Buffer, numeric: readonly string[], maxValues: number): Promise<void> {
+    const value = await bodyObject(body);
+    if (value === undefined) return;
+    const entries = Object.entries(value);
+    if (entries.length > MAX_KEYS)
+      throw new HttpError('invalid_request', `The body has more than ${MAX_KEYS} keys.`);
     // a list of ids that somebody forgot to fill in looks like this
     if (entries.length === 0)
       throw new HttpError('invalid_request', 'The body names nothing; leave it out to mean all.');
@@ -102,13 +104,18 @@ export class Query {
   }
 }
 
-function objectOf(text: string): object {
+/** More keys than any call has filters. */
+const MAX_KEYS = 100;
+
+/** The JSON object of a body; `undefined` of one without anything but blanks. */
+async function bodyObject(body: Buffer): Promise<object | undefined> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = await parseJsonBody(body);
   } catch (cause) {
     throw new HttpError('invalid_request', 'The body is no JSON.', { cause });
   }
+  if (value === undefined) return undefined;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new HttpError('invalid_request', 'The body is no JSON object.');
 }

@@ -22,10 +22,14 @@ export interface Selection {
  * @throws HttpError 400 for an unknown key, a value of a wrong type, ids beside filters: a call that is not understood
  *   must never act on everything
  */
-export function readSelection(request: RawRequest, idsKey: string, keys: readonly string[]): Selection {
+export async function readSelection(
+  request: RawRequest,
+  idsKey: string,
+  keys: readonly string[],
+): Promise<Selection> {
   const query = new Query(request.target);
   refuseEmptyId(request, query);
-  query.addBody(request.body, NUMERIC, MAX_VALUES);
+  await query.addBody(request.body, NUMERIC, MAX_VALUES);
   query.allowOnly([idsKey, ...keys]);
   const ids = query.list(idsKey);
   if (ids === undefined) return { ids, query };

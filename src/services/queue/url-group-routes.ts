@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { jsonRoute } from '../../http/route.js';
+import { boundedList, boundedRecord } from '../../lib/bounded-list.js';
 import { Controls } from './control-headers.js';
 import { checkDestination } from './destination.js';
 import { checkName } from './names.js';
@@ -13,16 +14,22 @@ const route = jsonRoute<QueueDeps>();
 
 /** Postgres' indexes take 2,700 bytes. */
 const MAX_URL = 2_000;
+/** Default headers of a group, and values of each. */
+const MAX_HEADERS = 2_000;
 
 const params = z.object({ group: z.string() });
 const endpointsBody = z.object({
-  endpoints: z
-    .array(z.object({ name: z.string().nullish(), url: z.string().nullish() }))
-    .min(1)
-    .max(10_000),
+  endpoints: boundedList(z.object({ name: z.string().nullish(), url: z.string().nullish() }), {
+    min: 1,
+    max: 10_000,
+    of: 'endpoints',
+  }),
 });
 const headersBody = z.object({
-  headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
+  headers: boundedRecord(
+    z.record(z.string(), z.union([z.string(), boundedList(z.string(), { max: MAX_HEADERS, of: 'values' })])),
+    MAX_HEADERS,
+  ),
 });
 
 function view({ name, createdAt, updatedAt, endpoints }: UrlGroup) {

@@ -47,7 +47,9 @@ describe('transactions', () => {
     const results: RespValue[] = ['1', new RespError('WRONGTYPE no')];
     const replies = [status('OK'), status('QUEUED'), status('QUEUED'), results];
     expect(transactionResults(replies)).toEqual(results);
-    expect(listAnswer(results, 'utf8').body).toBe('[{"result":1},{"error":"WRONGTYPE no"}]');
+    expect(listAnswer(results, 'utf8')).toMatchObject({
+      body: '[{"result":1},{"error":"WRONGTYPE no"}]',
+    });
   });
 
   test("a discarded one says the first row's error", () => {
@@ -68,7 +70,7 @@ test.each([
   ['BUSYGROUP exists', 400],
   ['LOADING data', 503],
 ])('%s: status %d', (error, expected) => {
-  expect(singleAnswer(new RespError(error), 'utf8').status).toBe(expected);
+  expect(singleAnswer(new RespError(error), 'utf8')).toMatchObject({ status: expected });
 });
 
 test.each([

@@ -86,3 +86,18 @@ test('what is too large is an error, and what follows it is not, however the str
     ),
   );
 });
+
+test('a reply that is nested too deep is an error, and the next one is read', () => {
+  const replies: RespValue[] = [];
+  const decoder = new RespDecoder((reply) => replies.push(reply));
+  const nested = (depth: number) => Buffer.from(`${'*1\r\n'.repeat(depth)}:1\r\n`);
+  for (const depth of [1_000, 1_001, 7_000]) decoder.write(nested(depth));
+  decoder.write(Buffer.from('+OK\r\n'));
+  expect(replies).toHaveLength(4);
+  expect(Array.isArray(replies[0])).toBe(true);
+  const told = 'ERR the command ran, but its reply is nested deeper than 1000 arrays';
+  expect(replies.slice(1, 3)).toEqual(
+    [new RespError(told), new RespError(told)].map((e) => expect.objectContaining(e)),
+  );
+  expect(replies[3]).toEqual(new RespStatus(Buffer.from('OK')));
+});
