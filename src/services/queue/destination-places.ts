@@ -1,15 +1,10 @@
-import {
-  type DestinationView,
-  KnownDestinations,
-  newShare,
-  type Share,
-  type Waiter,
-} from './known-destinations.js';
+import { type DestinationView, KnownDestinations, newShare, type Share } from './known-destinations.js';
 import { ReturnTimes } from './return-times.js';
 import { hasRoom, WAITING_BYTES } from './room.js';
 import {
   type Ending,
   type Entry,
+  type Guest,
   inVainReason,
   type Place,
   type PlacesOptions,
@@ -31,7 +26,7 @@ const TICK_MS = 100;
  * probe now and then.
  */
 export class DestinationPlaces {
-  private readonly destinations: KnownDestinations<Waiter<Visitor, Entry>>;
+  private readonly destinations: KnownDestinations<Guest>;
   private readonly returns = new ReturnTimes();
   private readonly keys = new Map<string, Share>();
   /** Attempts with an active place, the oldest first. */
@@ -140,10 +135,9 @@ export class DestinationPlaces {
 
   private learn({ destination, startedAt }: Visit, ending: Ending): void {
     const now = this.options.now();
-    const tookMs = now - startedAt;
-    const waited = tookMs >= this.options.slowAfterMs;
+    const waited = now - startedAt >= this.options.slowAfterMs;
     const wasSilent = destination.isSilent(now);
-    destination.ends(ending === 'answered', tookMs, waited, now);
+    destination.ends(ending === 'answered', now - startedAt, waited, now);
     if (ending === 'answered') {
       this.returns.heard(destination, wasSilent);
       if (destination.circuit.answered()) this.unclosed.delete(destination);
@@ -160,7 +154,7 @@ export class DestinationPlaces {
         this.queued -= 1;
         resolve(entry);
       };
-      const waiter: Waiter<Visitor, Entry> = { visitor, answer };
+      const waiter: Guest = { visitor, answer };
       const timer = setTimeout(() => {
         destination.queue.splice(destination.queue.indexOf(waiter), 1);
         answer(this.turnAway(destination, 'share'));
@@ -190,8 +184,7 @@ export class DestinationPlaces {
   }
 
   private wake(): void {
-    if (this.stopped) return;
-    this.timer = setTimeout(() => this.look(), TICK_MS);
+    if (!this.stopped) this.timer = setTimeout(() => this.look(), TICK_MS);
   }
 
   private look(): void {

@@ -51,7 +51,10 @@ export interface PlacesTally {
   readonly inVain: number;
 }
 
-export type Place = Destination<Waiter<Visitor, Entry>>;
+/** Who waits for a place at one destination. */
+export type Guest = Waiter<Visitor, Entry>;
+
+export type Place = Destination<Guest>;
 
 /** An attempt under way. */
 export interface Visit {
