@@ -42,12 +42,15 @@ export async function startWatched(document, environment) {
   const ask = async (question) => {
     if (exited) throw new Error(`the gateway has ended: ${lines.slice(-5).join('\n')}`);
     child.send(question);
-    const signal = AbortSignal.timeout(ANSWER_MS);
+    const answered = new AbortController();
+    const signal = AbortSignal.any([answered.signal, AbortSignal.timeout(ANSWER_MS)]);
     const ended = once(child, 'exit', { signal }).then(() => {
       throw new Error(`the gateway has ended: ${lines.slice(-5).join('\n')}`);
     });
     ended.catch(() => undefined);
-    const [answer] = await Promise.race([once(child, 'message', { signal }), ended]);
+    const [answer] = await Promise.race([once(child, 'message', { signal }), ended]).finally(() =>
+      answered.abort(),
+    );
     return answer;
   };
   return {
