@@ -58,6 +58,11 @@ export function isPassing(sqlState: string): boolean {
   return /^(3F000|42P01|25006|40)/.test(sqlState);
 }
 
+/** Whether no connection of the pool became free in time. That the server is away is then not said. */
+export function isPoolBusy(error: unknown): boolean {
+  return /timeout exceeded when trying to connect/.test(fieldsOf(error).message);
+}
+
 /** Whether the server could not be reached at all, so that every other attempt would fail as well. */
 export function isUnreachable(error: unknown): boolean {
   const { code, message } = fieldsOf(error);

@@ -3,7 +3,7 @@ import type { ReleaseRegistry } from './lifecycle.js';
 import type { Logger } from './logger.js';
 import { Connections, withAside } from './postgres-connections.js';
 
-export { classifyDatabaseError, isPassing } from './postgres-errors.js';
+export { classifyDatabaseError, isPassing, isPoolBusy } from './postgres-errors.js';
 export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
 
 export interface DatabaseOptions {

@@ -10,6 +10,8 @@ import type { EventPartitions } from './event-partitions.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { MessageUpkeep } from './message-upkeep.js';
 import type { TokenPublisher } from './publisher.js';
+import type { Purge } from './purge.js';
+import type { QueueDeletions } from './queue-deletions.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import { Scheduler, type SchedulerTools } from './scheduler.js';
 import type { QueueConfig } from './schemas.js';
@@ -29,6 +31,8 @@ export interface DeliveryParts {
   readonly declare: (channel: Channel) => Promise<void>;
   readonly store: MessageStore;
   readonly upkeep: MessageUpkeep;
+  readonly deletions: QueueDeletions;
+  readonly purge: Purge;
   readonly database: Database;
   readonly outbound: Outbound;
   readonly publisher: TokenPublisher;
@@ -123,7 +127,6 @@ function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): 
     ],
     backlog: async () => (await channel()?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,
-    ages: { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
     log: runtime.log,
   });
   runtime.lifecycle.onStop('queue sweeper', () => sweeper.stop());

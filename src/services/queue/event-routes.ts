@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../http/route.js';
 import type { LogEntry, LogQuery } from './event-log.js';
-import { type FilterOptions, filterKeys, readFilters } from './filters.js';
+import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
 import { messageView, present } from './message-view.js';
-import { Query, unixMs } from './query.js';
+import { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
 import { redacted } from './redaction.js';
 import { eventsReply } from './reply-schemas.js';
@@ -90,11 +90,6 @@ function readPage(query: Query): LogQuery {
     to: readTime(query, 'toDate'),
     byMessage: query.list('messageId') !== undefined || query.list('messageIds') !== undefined,
   };
-}
-
-function readTime(query: Query, key: 'fromDate' | 'toDate'): number | undefined {
-  const text = query.first(key);
-  return text === undefined ? undefined : unixMs(key, text);
 }
 
 async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'events' | 'logs') {

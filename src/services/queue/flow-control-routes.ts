@@ -143,8 +143,8 @@ const globalParallelism: RawRoute<QueueDeps> = {
   request: { query: z.object({}) },
   reply: globalParallelismReply,
   errors: [401, 503],
-  handle: async (_request, _context, { flows, config }) =>
-    ok({ parallelismMax: config.concurrency, parallelismCount: await flows.running() }),
+  handle: async (_request, _context, { index, config }) =>
+    ok({ parallelismMax: config.concurrency, parallelismCount: await index.running() }),
 };
 
 export const flowControlRoutes = [readKeys, changeKeys, globalParallelism] as const;

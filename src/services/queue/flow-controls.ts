@@ -134,11 +134,6 @@ export class FlowControls {
     return (await this.database.query(this.sql.resetRate, [key])).rowCount > 0;
   }
 
-  /** Attempts under way in all gateways. */
-  async running(): Promise<number> {
-    return (await this.database.query<{ running: number }>(this.sql.running)).rows[0]?.running ?? 0;
-  }
-
   /** To be asked under the key's lock, which this takes. */
   private async roomOf(connection: Queryable, key: string): Promise<Room> {
     const { rows } = await connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');

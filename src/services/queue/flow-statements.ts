@@ -77,7 +77,5 @@ export function flowStatements(schema: string) {
         pinned_rate = pinned_rate and not $3 where key = $1`,
 
     resetRate: `update ${controls} set rate_count = 0, period_start = now() where key = $1`,
-
-    running: `select count(*)::int as running from ${messages} m where ${isRunning}`,
   } as const;
 }

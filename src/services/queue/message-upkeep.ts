@@ -1,8 +1,8 @@
-import type { Database, Queryable } from '../../lib/postgres.js';
+import type { Database } from '../../lib/postgres.js';
 import type { Token } from './message.js';
 import { queueStatements } from './statements.js';
 
-/** Finds messages whose token is lost, and removes what has been kept long enough. */
+/** Finds messages whose token is lost. */
 export class MessageUpkeep {
   private readonly sql: ReturnType<typeof queueStatements>;
 
@@ -22,28 +22,13 @@ export class MessageUpkeep {
   sweep(limit: number, earlyGraceMs = this.graceMs): Promise<(Token & { readonly failing: boolean })[]> {
     return this.database.transaction(async (connection) => {
       const key = `portico queue sweep ${this.schema}`;
-      const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
+      type Lock = { taken: boolean };
+      const lock = await connection.query<Lock>(this.sql.sweepLock, [key], 'queue_sweepLock');
       if (lock.rows[0]?.taken !== true) return [];
       const early = Math.max(0, this.graceMs - earlyGraceMs);
-      return (await this.run<Token & { failing: boolean }>(connection, 'sweep', [this.graceMs, limit, early]))
-        .rows;
+      const values = [this.graceMs, limit, early];
+      type Lost = Token & { failing: boolean };
+      return (await connection.query<Lost>(this.sql.sweep, values, 'queue_sweep')).rows;
     });
-  }
-
-  /** @returns the number of removed rows of the kind that had most */
-  async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
-    const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
-    const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
-    await this.run(this.database, 'purgeRunning', []);
-    const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
-    return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
-  }
-
-  private run<Row>(
-    connection: Queryable,
-    statement: keyof ReturnType<typeof queueStatements>,
-    values: unknown[],
-  ) {
-    return connection.query<Row>(this.sql[statement], values, `queue_${statement}`);
   }
 }

@@ -19,6 +19,13 @@ export function queueMigrations(schema: string): Migration[] {
           await connection.query(statement);
       },
     },
+    {
+      id: 3,
+      name: 'clean-up and control calls at any number of rows',
+      up: async (connection) => {
+        for (const statement of boundedWork(table)) await connection.query(statement);
+      },
+    },
   ];
 }
 
@@ -154,5 +161,30 @@ function controlData(table: (name: string) => string): string[] {
       id boolean primary key default true check (id), current text not null, next text not null, configured text not null
     )`,
     `create table ${table('daily_usage')} (day date primary key, messages bigint not null default 0)`,
+  ];
+}
+
+/**
+ * `dead`: a dead letter stands for the message, which is kept as long as that; the last response is kept with the message
+ * alone. `messages_purge` so holds only what may go, `messages_waiting` only what can be cancelled, in the order of the
+ * ids. Of a deleted queue the messages up to a place are still to be cancelled.
+ */
+function boundedWork(table: (name: string) => string): string[] {
+  const messages = table('messages');
+  const letters = table('dead_letters');
+  return [
+    `alter table ${messages} add column dead boolean not null default false`,
+    `update ${messages} m set dead = true,
+        failure_error = case when m.failure_status is null then d.error else m.failure_error end,
+        failure_headers = coalesce(m.failure_headers, d.response_headers),
+        failure_body = coalesce(m.failure_body, d.response_body),
+        failure_status = coalesce(m.failure_status, d.response_status)
+      from ${letters} d where d.message_id = m.id`,
+    `alter table ${letters} drop column error, drop column response_status, drop column response_headers,
+      drop column response_body`,
+    `drop index ${table('messages_finished')}`,
+    `create index messages_purge on ${messages} (finished_at) where finished_at is not null and not dead`,
+    `create index messages_waiting on ${messages} (id) where finished_at is null`,
+    `create table ${table('queue_deletions')} (name text primary key, upto bigint not null)`,
   ];
 }

@@ -72,14 +72,15 @@ const getQueue = route({
 
 const deleteQueue = route({
   operationId: 'queue.deleteQueue',
-  summary: 'Deletes a queue and cancels the messages that wait in it. No error when there is none.',
+  summary:
+    'Deletes a queue and cancels the messages that wait in it; of very many, some after the answer. No error when there is none.',
   methods: ['DELETE'],
   path: '/v2/queues/:queue',
   request: { params },
   reply: nothingReply,
   errors: [400, 401, 403, 503],
-  handle: async ({ params: { queue } }, _context, { queues }) => {
-    await queues.delete(queue);
+  handle: async ({ params: { queue } }, _context, { deletions }) => {
+    await deletions.delete(queue);
     return {};
   },
 });
@@ -97,8 +98,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
     reply: nothingReply,
     errors: [400, 401, 403, 404, 503],
     handle: async ({ params: { queue: name } }, _context, { queues, turns }) => {
-      if ((await queues.list(name)).length === 0)
-        throw new HttpError('not_found', `There is no queue ${name}.`);
+      if (!(await queues.exists(name))) throw new HttpError('not_found', `There is no queue ${name}.`);
       await turns.send(await queues.upsert(name, { paused: verb === 'pause' }));
       return {};
     },

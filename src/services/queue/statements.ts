@@ -31,7 +31,6 @@ export function insertedMessages(schema: string, source: string, bodies: string,
 /** The SQL of a message's life. Times are Postgres' own, so gateways' clocks need not agree. */
 export function queueStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
-  const deadLetters = tableOf(schema, 'dead_letters');
   const deduplication = tableOf(schema, 'deduplication');
   const events = tableOf(schema, 'events');
   const held = 'id = $1 and claims = $2 and finished_at is null';
@@ -118,23 +117,6 @@ export function queueStatements(schema: string) {
         order by sweep_at limit $2 for update skip locked
       ) lost
       where m.id = lost.id returning m.id, m.attempt, m.state = 'FAILING' as failing`,
-
-    /** $1 ms, at most $2; a message whose dead letter is kept stays */
-    purge: `delete from ${messages} where id in (
-        select id from ${messages} m
-        where finished_at < ${fromNow('-$1::float8')}
-          and not exists (select from ${deadLetters} where message_id = m.id)
-        order by finished_at limit $2
-      )`,
-    purgeDeadLetters: `delete from ${deadLetters} where id in (
-        select id from ${deadLetters} where created_at < ${fromNow('-$1::float8')} order by created_at limit $2
-      )`,
-    /** Attempts whose message was cancelled or ended otherwise meanwhile */
-    purgeRunning: `delete from ${tableOf(schema, 'flow_running')} r
-      where not exists (select from ${messages} m where m.id = r.message_id and m.finished_at is null)`,
-    purgeDeduplication: `delete from ${deduplication} where key in (
-        select key from ${deduplication} where expires_at < now() order by expires_at limit $1
-      )`,
   } as const;
 }
 
@@ -185,13 +167,11 @@ function outcomeStatements(schema: string) {
 
     /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms, $5 its body. Nothing when the entry exists */
     bury: `with dead as (
-        update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null
+        update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null, dead = true
         where id = $1 and state = 'FAILING' and finished_at is null
-        returning id, failure_error, failure_status, failure_headers, failure_body
+        returning id
       ), entry as (
-        insert into ${tableOf(schema, 'dead_letters')}
-          (id, message_id, error, response_status, response_headers, response_body)
-        select $2, id, failure_error, failure_status, failure_headers, failure_body from dead
+        insert into ${tableOf(schema, 'dead_letters')} (id, message_id) select $2, id from dead
       ), log as (
         insert into ${events} (message_id, state) select id, 'FAILED' from dead
       ), n as (
