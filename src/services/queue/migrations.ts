@@ -26,8 +26,28 @@ export function queueMigrations(schema: string): Migration[] {
         for (const statement of boundedWork(table)) await connection.query(statement);
       },
     },
+    {
+      id: 4,
+      name: 'bodies compressed with LZ4',
+      up: async (connection) => {
+        // a server can be built without it, and then compresses as it did
+        const known = await connection.query(
+          `select from pg_settings where name = 'default_toast_compression' and 'lz4' = any(enumvals)`,
+        );
+        if (known.rowCount === 0) return;
+        for (const [name, columns] of BODIES)
+          for (const column of columns)
+            await connection.query(`alter table ${table(name)} alter column ${column} set compression lz4`);
+      },
+    },
   ];
 }
+
+/** What may be large. */
+const BODIES: readonly (readonly [table: string, columns: readonly string[]])[] = [
+  ['messages', ['body', 'failure_body']],
+  ['events', ['response_body']],
+];
 
 /**
  * `finished_at` rather than `state` stands in the index conditions: a claim changes neither an indexed column nor a

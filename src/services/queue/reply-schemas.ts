@@ -87,7 +87,10 @@ const event = messageReply
     responseStatus: z.int().optional(),
     responseHeader: headerLists.optional(),
     responseHeaders: headerLists.optional(),
-    responseBody: z.string().optional().describe('Base64.'),
+    responseBody: z
+      .string()
+      .optional()
+      .describe('Base64; the first maxLoggedResponse bytes. The dead letter has all of the last response.'),
     timeout: z.number().optional().describe('ms'),
     callbackHeaders: headerLists.optional(),
     failureCallbackHeaders: headerLists.optional(),
