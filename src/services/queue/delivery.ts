@@ -9,6 +9,7 @@ import { Dispatcher } from './dispatcher.js';
 import type { EventPartitions } from './event-partitions.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { MessageUpkeep } from './message-upkeep.js';
+import type { OrderedQueues } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
 import type { Purge } from './purge.js';
 import type { QueueDeletions } from './queue-deletions.js';
@@ -31,6 +32,7 @@ export interface DeliveryParts {
   readonly declare: (channel: Channel) => Promise<void>;
   readonly store: MessageStore;
   readonly upkeep: MessageUpkeep;
+  readonly queues: OrderedQueues;
   readonly deletions: QueueDeletions;
   readonly purge: Purge;
   readonly database: Database;

@@ -48,9 +48,11 @@ export function flowStatements(schema: string) {
       ) next
       where m.id = next.id returning m.id, m.attempt`,
 
-    waiting: `select key from ${controls} c where not paused and exists (
-        select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'
-      )`,
+    /** Those under which one could go now: of thousands that wait for their rate each would cost a transaction */
+    waiting: `select key from ${controls} c where not paused
+      and (rate is null or rate_count < rate or ${periodEnd} <= now())
+      and (parallelism is null or (${busy} c.key) < parallelism)
+      and exists (select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow')`,
 
     /** $1 a key or null, $2 a part of it or null */
     list: `select key, parallelism, rate, period, paused, pinned_parallelism as "pinnedParallelism",

@@ -90,7 +90,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
     operationId: `queue.${verb}Queue`,
     summary:
       verb === 'pause'
-        ? 'Lets no further message of the queue begin; it goes on taking messages.'
+        ? 'Lets no further attempt of the queue begin, retries included; it goes on taking messages, and callbacks of what was begun go out.'
         : 'Lets the messages of a paused queue go on.',
     methods: ['POST'],
     path: `/v2/queues/:queue/${verb}`,

@@ -94,8 +94,14 @@ export class OrderedQueues {
     return this.database.transaction(async (connection) => {
       await connection.query(this.sql.create, [name]);
       await connection.query(this.sql.change, [name, change.parallelism ?? null, change.paused ?? null]);
+      if (change.paused === true) await connection.query(this.sql.hold, [name]);
       return this.releaseWith(connection, name);
     });
+  }
+
+  /** Holds what has its turn in a paused queue and waits for an attempt: one that ended just when its queue was paused. */
+  async holdPaused(): Promise<void> {
+    await this.database.query(this.sql.hold, [null]);
   }
 
   async exists(name: string): Promise<boolean> {
@@ -161,6 +167,15 @@ function statements(schema: string) {
       )`,
     change: `update ${queues} set parallelism = coalesce($2::int, parallelism), paused = coalesce($3::bool, paused),
         updated_at = now() where name = $1`,
+    /**
+     * $1 a name, or null for all. No message keeps its turn that is not being delivered; resumed, the queue gives it to the
+     * first again. There are no more of these than the parallelism.
+     */
+    hold: `update ${messages} m set held = 'order', sweep_at = 'infinity'
+      from ${queues} q
+      where q.paused and ($1::text is null or q.name = $1) and m.queue_name = q.name and m.finished_at is null
+        and (m.held is null or m.held = 'flow') and m.callback_of is null and m.state <> 'FAILING'
+        and (m.lease_until is null or m.lease_until < now())`,
     exists: `select from ${queues} where name = $1`,
     /** $1 a name, or null for all; $2 the name behind which the step begins */
     list: `select name, parallelism, paused, extract(epoch from created_at)::float8 * 1000 as created_ms,

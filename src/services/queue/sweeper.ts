@@ -1,5 +1,6 @@
 import type { Logger } from '../../lib/logger.js';
 import type { MessageUpkeep } from './message-upkeep.js';
+import type { OrderedQueues } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
 import type { Purge } from './purge.js';
 import type { QueueDeletions } from './queue-deletions.js';
@@ -26,6 +27,7 @@ export interface SweeperOptions {
   /** Tokens that wait in the work queue; `undefined` while RabbitMQ is away. */
   readonly backlog: () => Promise<number | undefined>;
   readonly intervalMs: number;
+  readonly queues: OrderedQueues;
   readonly deletions: QueueDeletions;
   readonly purge: Purge;
   readonly log: Logger;
@@ -58,11 +60,12 @@ export class Sweeper {
   }
 
   private async run(): Promise<void> {
-    const { turns, deletions, purge, chores, log } = this.options;
+    const { turns, queues, deletions, purge, chores, log } = this.options;
     for (const chore of chores)
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
       await this.sweep();
+      await queues.holdPaused();
       await turns.repair();
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');
