@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
+import { asText } from './control-headers.js';
 import { resendDeadLetters, resendInTime } from './dead-letter-resend.js';
 import { type DeadLetterCursor, type DeadLetterQuery, PARAMETERS_BEFORE } from './dead-letter-search.js';
 import type { DeadLetter } from './dead-letter-store.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
+import { canonicalHeaders } from './message.js';
 import { bodyView, messageView, present } from './message-view.js';
 import type { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -33,7 +35,7 @@ function letterView(letter: DeadLetter): Record<string, unknown> {
     ...messageView(letter.message),
     dlqId: letter.dlqId,
     responseStatus: letter.status,
-    responseHeader: letter.headers,
+    responseHeader: canonicalHeaders(letter.headers),
     ...bodyView('responseBody', letter.body),
     ...(letter.error === null ? {} : { error: letter.error }),
   });
@@ -165,7 +167,7 @@ const resend: RawRoute<QueueDeps> = {
     const { wanted, ids, query } = chosen(request);
     const chunk = chunkOf(query, ids);
     const { pieces, next } = await deps.deadLetters.find(wanted, chunk);
-    const sent = await resendInTime(pieces, request.headers, deps);
+    const sent = await resendInTime(pieces, asText(request.headers), deps);
     const responses = sent.ids.map((messageId) => ({ messageId }));
     // those that were sent are gone: where some were left, the search begins where it began
     const goOn = sent.isWhole ? next : (chunk.after ?? START);
@@ -188,7 +190,7 @@ const resendOne = {
   errors: [400, 401, 403, 404, 429, 503],
   handle: async (request, _context, deps) => {
     const id = /^\/([^/?]*)/.exec(request.target)?.[1] ?? '';
-    const [messageId] = await resendDeadLetters([id], request.headers, deps);
+    const [messageId] = await resendDeadLetters([id], asText(request.headers), deps);
     if (messageId === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
     return { status: 201, body: JSON.stringify({ messageId }) };
   },

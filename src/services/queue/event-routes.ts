@@ -3,6 +3,7 @@ import { HttpError } from '../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../http/route.js';
 import type { LogEntry, LogQuery } from './event-log.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
+import { canonicalHeaders } from './message.js';
 import { messageView, present } from './message-view.js';
 import { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -56,6 +57,7 @@ function entryView(entry: LogEntry): Record<string, unknown> {
   const { message } = entry;
   const { body: _, bodyBase64: __, callbackHeader, failureCallbackHeader, ...view } = messageView(message);
   const { redact, retryDelay } = message.details;
+  const responseHeaders = entry.headers === null ? undefined : canonicalHeaders(entry.headers);
   return present({
     ...view,
     time: Math.floor(Number(entry.at) / 1_000),
@@ -68,8 +70,8 @@ function entryView(entry: LogEntry): Record<string, unknown> {
     nextDeliveryTime: entry.nextDeliveryTime ?? undefined,
     error: entry.error ?? undefined,
     responseStatus: entry.status ?? undefined,
-    responseHeader: entry.headers ?? undefined,
-    responseHeaders: entry.headers ?? undefined,
+    responseHeader: responseHeaders,
+    responseHeaders,
     responseBody: entry.body === null ? undefined : entry.body.toString('base64'),
   });
 }
