@@ -5,7 +5,7 @@ import { Agent, buildConnector, errors, request } from 'undici';
 import type { AddressGuard } from './address-guard.js';
 import { type Deadline, deadlineOf } from './deadline.js';
 import { guardedLookup } from './guarded-lookup.js';
-import { allowContinue } from './unasked-continue.js';
+import { tolerant } from './unasked-continue.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -114,15 +114,6 @@ export class Outbound {
       else callback(new OutboundError('blocked', refusal), null);
     };
   }
-}
-
-function tolerant(callback: buildConnector.Callback): buildConnector.Callback {
-  return (...result) => {
-    const [, socket] = result;
-    // with an error there is none, whatever the types say
-    if (socket) allowContinue(socket);
-    callback(...result);
-  };
 }
 
 /**

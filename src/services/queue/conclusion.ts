@@ -18,18 +18,24 @@ export interface DyingMessage {
 
 const STATES = { delivered: 'DELIVERED', retry: 'RETRY', dead: 'FAILING' } as const;
 
-/** Bytes of a failed response that are written: the log keeps the beginning of each, the message all of the last. */
-export function writtenBytes({ result, decision }: Conclusion, maxLogged: number): number {
-  if (decision.kind === 'delivered') return 0;
+/** Bytes of bodies that are written: callbacks', and those of failed responses as far as they are kept. */
+export function writtenBytes({ result, decision, callbacks }: Conclusion, maxLogged: number): number {
+  const called = callbacks.reduce((sum, { body }) => sum + body.length, 0);
+  if (decision.kind === 'delivered') return called;
   const { length } = responseOf(result).body;
-  return Math.min(length, maxLogged) + (decision.kind === 'dead' ? length : 0);
+  return called + Math.min(length, maxLogged) + (decision.kind === 'dead' ? length : 0);
+}
+
+/** Outcomes as the JSON that the statement `conclude` reads. */
+export function outcomesJson(conclusions: readonly Conclusion[], maxLogged: number): string {
+  return JSON.stringify(conclusions.map((conclusion) => outcomeRecord(conclusion, maxLogged)));
 }
 
 /**
  * An outcome as the statement `conclude` reads it from JSON. What is absent is null there.
  * @param maxLogged bytes of the response's body, and of its headers, that go into the log
  */
-export function outcomeRecord(
+function outcomeRecord(
   { message, result, decision }: Conclusion,
   maxLogged: number,
 ): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import type { Database, Queryable, Transactions } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
 import type { Claim, Standing } from './claim.js';
-import { type Conclusion, type DyingMessage, outcomeRecord, writtenBytes } from './conclusion.js';
+import { type Conclusion, type DyingMessage, outcomesJson, writtenBytes } from './conclusion.js';
 import type { AttemptResult } from './decide.js';
 import { isRefusal, isTooMuch } from './errors.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
@@ -76,11 +76,7 @@ export class MessageStore {
       ...byBytes,
       tellApart: isTooMuch,
       run: (conclusions) => this.concludeAll(conclusions),
-      weigh: (conclusion) =>
-        conclusion.callbacks.reduce(
-          (sum, { body }) => sum + body.length,
-          writtenBytes(conclusion, options.maxLoggedResponse),
-        ),
+      weigh: (conclusion) => writtenBytes(conclusion, options.maxLoggedResponse),
     });
   }
 
@@ -202,9 +198,7 @@ export class MessageStore {
       conclusions.flatMap(({ callbacks }) => callbacks),
       conclusions.flatMap(({ message, callbacks }) => callbacks.map(() => message.id)),
     );
-    const outcomes = JSON.stringify(
-      conclusions.map((conclusion) => outcomeRecord(conclusion, this.options.maxLoggedResponse)),
-    );
+    const outcomes = outcomesJson(conclusions, this.options.maxLoggedResponse);
     const values = [outcomes, records, this.options.graceMs, bodies];
     const written = await this.run<{ id: string }>(this.patient, 'conclude', values);
     const done = new Set(written.rows.map(({ id }) => id));
