@@ -106,6 +106,29 @@ async function stay(p) {
   return Promise.race([interrupted().then(() => 'signal'), gone]);
 }
 
+/** How long the gateway may take to name its keys, in ms: it has just said that it runs. */
+const KEYS_MS = 5_000;
+
+/**
+ * The keys that deliveries are signed with: after a rotation not those of the configuration.
+ * @returns {Promise<Record<string, string>>} nothing where the gateway cannot say
+ */
+async function signingKeys(report, env) {
+  const url = report.urls.queue;
+  if (!url || !env.PORTICO_QUEUE_TOKEN) return {};
+  try {
+    const reply = await fetch(`${url}/v2/keys`, {
+      headers: { authorization: `Bearer ${env.PORTICO_QUEUE_TOKEN}` },
+      signal: AbortSignal.timeout(KEYS_MS),
+    });
+    if (!reply.ok) return {};
+    const { current, next } = /** @type {{current: string, next: string}} */ (await reply.json());
+    return { PORTICO_QUEUE_CURRENT_SIGNING_KEY: current, PORTICO_QUEUE_NEXT_SIGNING_KEY: next };
+  } catch {
+    return {};
+  }
+}
+
 /**
  * What would keep it from starting, before a folder is made or anything is fetched.
  * @returns {Promise<import('./gateway.mjs').Check | undefined>} what the configuration asks for, where that can be told
@@ -148,6 +171,7 @@ export async function start({ detach = false, config }) {
     if (begun.gateway || begun.backends.length > 0) await end();
     throw error;
   }
+  up.env = { ...up.env, ...(await signingKeys(up.report, up.env)) };
   const file = writeConnection(p, up.report, up.env);
   const logs = `${relative(process.cwd(), p.logs) || p.logs}/`;
   console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs }));

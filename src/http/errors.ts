@@ -9,6 +9,7 @@ export const ERRORS = {
   request_timeout: [408, 'The request did not arrive in time.'],
   conflict: [409, 'The request does not fit the present state.'],
   limit_reached: [412, 'A configured limit is reached.'],
+  not_served: [412, 'This gateway does not serve that.'],
   payload_too_large: [413, 'The request is too large.'],
   expectation_failed: [417, 'Only the expectation 100-continue can be met.'],
   unprocessable: [422, 'The request cannot be processed.'],

@@ -7,6 +7,7 @@ import type { ByteBudget } from './byte-budget.js';
 import { type Deadline, deadlineOf } from './deadline.js';
 import { guardedLookup } from './guarded-lookup.js';
 import { type ReadBody, readUpTo } from './read-body.js';
+import { tolerant } from './unasked-continue.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -46,6 +47,9 @@ export class OutboundError extends Error {
 /** Longest time for TCP and TLS to a destination, in ms. */
 const CONNECT_MS = 10_000;
 
+/** A response whose headers are longer counts as none, in bytes. Destinations that set many cookies pass 16 KiB, undici's default. */
+const MAX_HEADER_BYTES = 256 * 1024;
+
 /** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
 const ALLOW_H2 = false;
 
@@ -68,6 +72,7 @@ export class Outbound {
       headersTimeout: 0,
       bodyTimeout: 0,
       pipelining: 1,
+      maxHeaderSize: MAX_HEADER_BYTES,
       allowH2: ALLOW_H2,
     });
   }
@@ -106,7 +111,7 @@ export class Outbound {
     return (options, callback) => {
       // `lookup` is not asked about IP literals (undici 8.12), so they are judged here
       const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
-      if (refusal === undefined) connect(options, callback);
+      if (refusal === undefined) connect(options, tolerant(callback));
       else callback(new OutboundError('blocked', refusal), null);
     };
   }

@@ -63,6 +63,11 @@ export function isConnectTimeout(error: unknown): boolean {
   return CONNECT_TIMEOUT.test(fieldsOf(error).message);
 }
 
+/** Whether no connection of the pool became free in time. That the server is away is then not said. */
+export function isPoolBusy(error: unknown): boolean {
+  return /timeout exceeded when trying to connect/.test(fieldsOf(error).message);
+}
+
 /** Whether the server could not be reached at all, so that every other attempt would fail as well. */
 export function isUnreachable(error: unknown): boolean {
   return NETWORK_CODES.has(fieldsOf(error).code) || isConnectTimeout(error);

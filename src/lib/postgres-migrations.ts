@@ -18,36 +18,52 @@ export async function lockSchema(connection: Queryable, schema: string): Promise
 /**
  * Brings Postgres schema `schema` to the newest version: creates it and its table `migrations` when missing and runs
  * what has not run yet, in order, all in one transaction under an advisory lock, so several gateways may start at once.
+ * @param signal cancels what runs. With it a migration has all the time that it needs, on a connection of its own: an
+ *   index over a million rows takes longer than a statement of the pool may
  * @throws when the database is newer than this program knows
  */
 export async function migrate(
   database: Database,
   schema: string,
   migrations: readonly Migration[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const work = (connection: Queryable) => migrateWith(connection, schema, migrations);
+  if (signal === undefined) return database.transaction(work);
+  await database.aside(async (connection) => {
+    // what fails ends the connection, and the transaction with it
+    await connection.query('begin');
+    await work(connection);
+    await connection.query('commit');
+  }, signal);
+}
+
+async function migrateWith(
+  connection: Queryable,
+  schema: string,
+  migrations: readonly Migration[],
 ): Promise<void> {
   const quoted = quoteIdentifier(schema);
-  await database.transaction(async (connection) => {
-    await lockSchema(connection, schema);
-    const existing = await connection.query('select 1 from pg_namespace where nspname = $1', [schema]);
-    if (existing.rowCount === 0) await connection.query(`create schema ${quoted}`);
-    await connection.query(
-      `create table if not exists ${quoted}.migrations (id int primary key, name text not null, at timestamptz not null default now())`,
-    );
-    const done = await connection.query<{ id: number }>(`select id from ${quoted}.migrations order by id`);
-    const newest = done.rows.at(-1)?.id ?? 0;
-    const known = migrations.at(-1)?.id ?? 0;
-    if (newest > known) {
-      throw new Error(`schema ${schema} is at version ${newest}; this program knows only up to ${known}`);
-    }
-    for (const migration of migrations) {
-      if (migration.id <= newest) continue;
-      await migration.up(connection);
-      await connection.query(`insert into ${quoted}.migrations (id, name) values ($1, $2)`, [
-        migration.id,
-        migration.name,
-      ]);
-    }
-  });
+  await lockSchema(connection, schema);
+  const existing = await connection.query('select 1 from pg_namespace where nspname = $1', [schema]);
+  if (existing.rowCount === 0) await connection.query(`create schema ${quoted}`);
+  await connection.query(
+    `create table if not exists ${quoted}.migrations (id int primary key, name text not null, at timestamptz not null default now())`,
+  );
+  const done = await connection.query<{ id: number }>(`select id from ${quoted}.migrations order by id`);
+  const newest = done.rows.at(-1)?.id ?? 0;
+  const known = migrations.at(-1)?.id ?? 0;
+  if (newest > known) {
+    throw new Error(`schema ${schema} is at version ${newest}; this program knows only up to ${known}`);
+  }
+  for (const migration of migrations) {
+    if (migration.id <= newest) continue;
+    await migration.up(connection);
+    await connection.query(`insert into ${quoted}.migrations (id, name) values ($1, $2)`, [
+      migration.id,
+      migration.name,
+    ]);
+  }
 }
 
 /** An identifier as it may stand in SQL text, whatever characters it holds. */

@@ -4,7 +4,7 @@ import type { Logger } from './logger.js';
 import { Connections, withAside } from './postgres-connections.js';
 import { SilenceWatch } from './postgres-watch.js';
 
-export { classifyDatabaseError, isPassing, isUnreachable } from './postgres-errors.js';
+export { classifyDatabaseError, isPassing, isPoolBusy, isUnreachable } from './postgres-errors.js';
 export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
 
 export interface DatabaseOptions {

@@ -8,6 +8,7 @@ import { checkName, isName } from './names.js';
 import { type PublishOptions, readPublishOptions } from './publish-options.js';
 import type { QueueConfig } from './schemas.js';
 import type { Endpoint, UrlGroups } from './url-groups.js';
+import { refuseWorkflows } from './workflow-headers.js';
 
 /** One publish, however it came: by path, in a batch, from a schedule. */
 export interface PublishRequest {
@@ -45,6 +46,8 @@ export async function addressedMessages(
 ): Promise<AddressedMessages> {
   const { config, guard, groups } = tools;
   const { destination, body } = request;
+  refuseWorkflows(Object.keys(request.headers));
+  refuseWorkflows(request.settings.keys());
   if (body.length > config.maxMessageSize)
     throw new HttpError(
       'payload_too_large',

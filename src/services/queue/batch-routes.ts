@@ -8,6 +8,7 @@ import { type AddressedMessages, addressedMessages, type PublishRequest } from '
 import { acceptAll } from './publish-routes.js';
 import type { QueueDeps } from './queue-deps.js';
 import { batchReply } from './reply-schemas.js';
+import { refuseWorkflows } from './workflow-headers.js';
 
 /** Entries that are worked on at once: enough for the store to take many with one statement. */
 const AT_ONCE = 200;
@@ -136,9 +137,10 @@ export const batchRoute: RawRoute<QueueDeps> = {
   path: '/v2/batch',
   request: { body: z.array(entrySchema) },
   reply: batchReply,
-  errors: [400, 401, 403, 413, 429, 503],
+  errors: [400, 401, 403, 412, 413, 429, 503],
   handle: async ({ body }, { remoteAddress, signal }, deps) => {
     const entries = await entriesOf(body);
+    for (const entry of entries) refuseWorkflows(headerNamesOf(entry));
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
     const outcomes: Outcome[] = [];
     const started = performance.now();
@@ -161,6 +163,12 @@ export const batchRoute: RawRoute<QueueDeps> = {
     return { status: 200, body: JSON.stringify(reply) };
   },
 };
+
+/** Of an entry that nobody has checked yet. */
+function headerNamesOf(entry: unknown): string[] {
+  const { headers } = (entry ?? {}) as { headers?: unknown };
+  return typeof headers === 'object' && headers !== null ? Object.keys(headers) : [];
+}
 
 async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
   const value = await parseJsonBody(body);

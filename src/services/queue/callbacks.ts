@@ -2,7 +2,7 @@ import type { AttemptResult } from './decide.js';
 import {
   type CallbackTarget,
   type ClaimedMessage,
-  canonicalHeaderName,
+  canonicalHeaders,
   type MessageDetails,
   type NewMessage,
   newMessageId,
@@ -57,9 +57,7 @@ export function callbackBody(message: ClaimedMessage, result: AttemptResult, dlq
   const { topicName, endpointName, scheduleId } = message.details;
   return {
     status,
-    header: Object.fromEntries(
-      Object.entries(headers).map(([name, values]) => [canonicalHeaderName(name), values]),
-    ),
+    header: canonicalHeaders(headers),
     body: body.toString('base64'),
     retried: message.attempt,
     maxRetries: message.maxRetries,

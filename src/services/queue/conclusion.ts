@@ -18,17 +18,54 @@ export interface DyingMessage {
 
 const STATES = { delivered: 'DELIVERED', retry: 'RETRY', dead: 'FAILING' } as const;
 
-/** An outcome as the statement `conclude` reads it from JSON. What is absent is null there. */
-export function outcomeRecord({ message, result, decision }: Conclusion): Record<string, unknown> {
+/** Bytes of bodies that are written: callbacks', and those of failed responses as far as they are kept. */
+export function writtenBytes({ result, decision, callbacks }: Conclusion, maxLogged: number): number {
+  const called = callbacks.reduce((sum, { body }) => sum + body.length, 0);
+  if (decision.kind === 'delivered') return called;
+  const { length } = responseOf(result).body;
+  return called + Math.min(length, maxLogged) + (decision.kind === 'dead' ? length : 0);
+}
+
+/** Outcomes as the JSON that the statement `conclude` reads. */
+export function outcomesJson(conclusions: readonly Conclusion[], maxLogged: number): string {
+  return JSON.stringify(conclusions.map((conclusion) => outcomeRecord(conclusion, maxLogged)));
+}
+
+/**
+ * An outcome as the statement `conclude` reads it from JSON. What is absent is null there.
+ * @param maxLogged bytes of the response's body, and of its headers, that go into the log
+ */
+function outcomeRecord(
+  { message, result, decision }: Conclusion,
+  maxLogged: number,
+): Record<string, unknown> {
   const outcome = { id: message.id, claims: message.claims, state: STATES[decision.kind] };
   if (decision.kind === 'delivered') return outcome;
   const { status, headers, body } = responseOf(result);
+  const last = decision.kind === 'dead';
   return {
     ...outcome,
     delay_ms: decision.kind === 'retry' ? decision.delayMs : undefined,
     error: result.kind === 'failure' ? result.reason : undefined,
     status,
-    headers,
-    body: body.toString('base64'),
+    headers: last ? headers : undefined,
+    body: last ? body.toString('base64') : undefined,
+    log_headers: firstHeaders(headers, maxLogged),
+    log_body: last && body.length <= maxLogged ? undefined : body.toString('base64', 0, maxLogged),
   };
+}
+
+/** The first of the headers, `maxBytes` of names and values together. */
+function firstHeaders(
+  headers: Readonly<Record<string, readonly string[]>>,
+  maxBytes: number,
+): Record<string, readonly string[]> {
+  const kept: Record<string, readonly string[]> = {};
+  let room = maxBytes;
+  for (const [name, values] of Object.entries(headers)) {
+    room -= values.reduce((sum, value) => sum + value.length, name.length);
+    if (room < 0) break;
+    kept[name] = values;
+  }
+  return kept;
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../http/errors.js';
 import type { HeaderPrefix } from './message.js';
@@ -5,7 +6,28 @@ import type { HeaderPrefix } from './message.js';
 const PREFIXES = ['upstash-', 'service-'] as const;
 
 /** What Portico or the hosted service itself adds to a delivery, and what SDKs tell about themselves: no instructions. */
-const NO_INSTRUCTION = /^(telemetry-.*|message-id|retried|signature|caller-ip|region)$/;
+const NO_INSTRUCTION = /^(telemetry-.*|message-id|retried|signature|caller-ip|region|topic-name)$/;
+
+/** Headers of a delivery go on byte for byte. */
+const FORWARDED = /^[a-z]+-((failure-)?callback-)?forward-/;
+
+/**
+ * A request's headers with its instructions as text. Node reads each byte of a header as one character, and senders write
+ * names (labels, keys, ids) as UTF-8; what is none stays as it is.
+ */
+export function asText(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  let texts: IncomingHttpHeaders | undefined;
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value !== 'string' || !PREFIXES.some((prefix) => name.startsWith(prefix))) continue;
+    if (!/[\x80-\xff]/.test(value) || FORWARDED.test(name)) continue;
+    const bytes = Buffer.from(value, 'latin1');
+    if (!isUtf8(bytes)) continue;
+    texts ??= { ...headers };
+    texts[name] = bytes.toString('utf8');
+  }
+  return texts ?? headers;
+}
 
 interface Control {
   /** The whole name, as the sender gave it. */

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../http/errors.js';
 import { unavailable } from './errors.js';
-import type { Conditions } from './filters.js';
 import { takeInWith } from './intake.js';
 import type { QueueDeps } from './queue-deps.js';
 import { resentMessage } from './resent-message.js';
@@ -15,32 +14,30 @@ const MAX_RESEND_MS = 5_000;
 export interface Resent {
   /** Of the new messages. */
   readonly ids: readonly string[];
-  /** Whether none was left because of its size. */
+  /** Whether time sufficed for all pieces. */
   readonly isWhole: boolean;
 }
 
 /**
- * Sends dead letters again, not more at once than Postgres takes in time: entries out, new messages in, in one transaction.
- * Once that is committed the messages are accepted; a token that RabbitMQ does not confirm then comes from the sweeper.
- * @param conditions with parameters from $2 on
+ * Sends dead letters again: entries out, new messages in, in one transaction. Once that is committed the messages are
+ * accepted; a token that RabbitMQ does not confirm then comes from the sweeper.
+ * @param letters not more of them than Postgres takes in time
+ * @returns ids of the new messages
  */
 export async function resendDeadLetters(
-  conditions: Conditions,
-  limit: number,
+  letters: readonly string[],
   headers: IncomingHttpHeaders,
   { accept, config, guard, now, deadLetters, usage, log }: QueueDeps,
-): Promise<Resent> {
+): Promise<string[]> {
   const reason = accept.publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
   const environment = { limits: config, guard, now: now() };
-  const { messages, intake, isWhole } = await accept.database
+  const { messages, intake } = await accept.database
     .transaction(async (connection) => {
-      const dead = await deadLetters.take(connection, conditions, limit);
-      const messages = dead.messages.map((message) =>
-        resentMessage(message, headers, new Map(), environment),
-      );
+      const dead = await deadLetters.take(connection, letters);
+      const messages = dead.map((message) => resentMessage(message, headers, new Map(), environment));
       const intake = await takeInWith(connection, messages, accept);
-      return { messages, intake, isWhole: dead.isWhole };
+      return { messages, intake };
     })
     .catch((error: unknown) => {
       throw unavailable(error);
@@ -54,30 +51,26 @@ export async function resendDeadLetters(
   }
   onAccepted(messages.length);
   await usage.charge(messages.length);
-  return { ids: messages.map(({ id }) => id), isWhole };
+  return messages.map(({ id }) => id);
 }
 
-/** As many as there is time for. What fails after some were sent is told by the cursor: the reply has to name those. */
+/** As many as there is time for. What fails after some were sent is told by `isWhole`: the reply has to name those. */
 export async function resendInTime(
-  conditions: Conditions,
-  most: number,
+  pieces: readonly (readonly string[])[],
   headers: IncomingHttpHeaders,
   deps: QueueDeps,
 ): Promise<Resent> {
   const started = performance.now();
   const ids: string[] = [];
-  while (ids.length < most && performance.now() - started < MAX_RESEND_MS) {
-    // those that were sent are gone, so the same conditions name the rest
-    const resent = await resendDeadLetters(conditions, most - ids.length, headers, deps).catch(
-      (error: unknown) => {
-        if (ids.length === 0) throw error;
-        deps.log.warn({ err: error, sent: ids.length }, 'queue: not all dead letters were sent again');
-        return undefined;
-      },
-    );
-    if (resent === undefined) return { ids, isWhole: false };
-    ids.push(...resent.ids);
-    if (resent.isWhole) return { ids, isWhole: true };
+  for (const piece of pieces) {
+    if (performance.now() - started > MAX_RESEND_MS) return { ids, isWhole: false };
+    try {
+      ids.push(...(await resendDeadLetters(piece, headers, deps)));
+    } catch (error) {
+      if (ids.length === 0) throw error;
+      deps.log.warn({ err: error, sent: ids.length }, 'queue: not all dead letters were sent again');
+      return { ids, isWhole: false };
+    }
   }
-  return { ids, isWhole: ids.length === most };
+  return { ids, isWhole: true };
 }

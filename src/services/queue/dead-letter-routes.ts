@@ -1,9 +1,12 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { jsonRoute, type RawRequest, type RawRoute } from '../../http/route.js';
+import { asText } from './control-headers.js';
 import { resendDeadLetters, resendInTime } from './dead-letter-resend.js';
-import type { DeadLetter, DeadLetterCursor } from './dead-letter-store.js';
-import { type Conditions, type FilterOptions, filterKeys, readFilters } from './filters.js';
+import { type DeadLetterCursor, type DeadLetterQuery, PARAMETERS_BEFORE } from './dead-letter-search.js';
+import type { DeadLetter } from './dead-letter-store.js';
+import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
+import { canonicalHeaders } from './message.js';
 import { bodyView, messageView, present } from './message-view.js';
 import type { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -15,12 +18,11 @@ const route = jsonRoute<QueueDeps>();
 const MAX_COUNT = 100;
 
 const FILTERS: FilterOptions = {
-  time: `(extract(epoch from d.created_at) * 1000)`,
   fields: [
     ...['messageId', 'url', 'topicName', 'scheduleId', 'queueName', 'callerIp', 'callerIP', 'label'],
     'flowControlKey',
   ],
-  others: { responseStatus: 'd.response_status::text = any($::text[])' },
+  others: { responseStatus: 'm.failure_status::text = any($::text[])' },
 };
 const KEYS = [...filterKeys(FILTERS), 'count', 'cursor', 'order'];
 
@@ -33,21 +35,38 @@ function letterView(letter: DeadLetter): Record<string, unknown> {
     ...messageView(letter.message),
     dlqId: letter.dlqId,
     responseStatus: letter.status,
-    responseHeader: letter.headers,
+    responseHeader: canonicalHeaders(letter.headers),
     ...bodyView('responseBody', letter.body),
     ...(letter.error === null ? {} : { error: letter.error }),
   });
 }
 
-/** What a request is about: `conditions` with parameters from `before` + 1 on; `ids` when it names letters by id. */
-async function chosen(request: RawRequest, before: number) {
+/** What a request is about; `ids` when it names letters by id. */
+async function chosen(request: RawRequest): Promise<{
+  wanted: DeadLetterQuery;
+  ids: readonly string[] | undefined;
+  query: Query;
+}> {
   const { ids, query } = await readSelection(request, 'dlqIds', KEYS);
-  const conditions: Conditions =
-    ids === undefined
-      ? readFilters(query, FILTERS, before)
-      : { sql: `d.id = any($${before + 1}::text[])`, values: [ids] };
-  return { conditions, ids, query };
+  if (ids !== undefined) return { wanted: { ids }, ids, query };
+  const wanted = {
+    messageIds: query.list('messageId'),
+    from: readTime(query, 'fromDate'),
+    to: readTime(query, 'toDate'),
+    conditions: readFilters(query, FILTERS, PARAMETERS_BEFORE),
+  };
+  return { wanted, ids, query };
 }
+
+/** What a call that changes much takes: all named letters, or the next that fit. */
+function chunkOf(query: Query, ids: readonly string[] | undefined) {
+  const count = query.count('count', MAX_COUNT, MAX_COUNT);
+  return { count: ids?.length ?? count, latestFirst: false, after: readCursor(query) };
+}
+
+const cursorOf = ({ place, dlqId }: DeadLetterCursor) => `${place}.${dlqId}`;
+/** Of the very beginning. */
+const START: DeadLetterCursor = { place: '0', dlqId: '0-0' };
 
 function readCursor(query: Query): DeadLetterCursor | undefined {
   const text = query.first('cursor');
@@ -62,24 +81,23 @@ const listDeadLetters: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.listDeadLetters',
   summary:
-    'Dead letters by id or filter, earliest first unless order=latestFirst; the last page has no cursor.',
+    'Dead letters by id or filter, earliest first unless order=latestFirst; the last page has no cursor. Where a filter fits few of very many a page may have fewer than `count`, even none, and a cursor.',
   methods: ['GET'],
   path: '/v2/dlq',
   request: { query: querySchema },
   reply: deadLettersReply,
   errors: [400, 401, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const { conditions, query } = await chosen(request, 3);
+    const { wanted, query } = await chosen(request);
     const order = query.first('order') ?? 'earliestFirst';
     if (order !== 'earliestFirst' && order !== 'latestFirst')
       throw new HttpError('invalid_request', 'order: expected earliestFirst or latestFirst');
-    const { letters, hasMore } = await deadLetters.list(conditions, {
+    const { letters, next } = await deadLetters.list(wanted, {
       count: query.count('count', MAX_COUNT, MAX_COUNT),
       latestFirst: order === 'latestFirst',
       after: readCursor(query),
     });
-    const last = letters.at(-1);
-    const cursor = hasMore && last !== undefined ? { cursor: `${last.place}.${last.dlqId}` } : {};
+    const cursor = next === undefined ? {} : { cursor: cursorOf(next) };
     return { status: 200, body: JSON.stringify({ messages: letters.map(letterView), ...cursor }) };
   },
 };
@@ -94,7 +112,7 @@ const getDeadLetter = route({
   errors: [400, 401, 404, 503],
   handle: async ({ params: { id } }, _context, { deadLetters }) => {
     const page = { count: 1, latestFirst: false, after: undefined };
-    const [letter] = (await deadLetters.list({ sql: 'd.id = $4', values: [id] }, page)).letters;
+    const [letter] = (await deadLetters.list({ ids: [id] }, page)).letters;
     if (letter === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
     return letterView(letter) as z.output<typeof deadLetterReply>;
   },
@@ -109,7 +127,7 @@ const deleteDeadLetter = route({
   reply: deletedReply,
   errors: [400, 401, 403, 404, 503],
   handle: async ({ params: { id } }, _context, { deadLetters }) => {
-    const deleted = await deadLetters.delete({ sql: 'd.id = $2', values: [id] }, 1);
+    const deleted = await deadLetters.delete([id]);
     if (deleted === 0) throw new HttpError('not_found', `There is no dead letter ${id}.`);
     return { deleted };
   },
@@ -119,18 +137,18 @@ const deleteDeadLetters: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.deleteDeadLetters',
   summary:
-    'Removes dead letters by id, or at most `count` by filter; while there are more the reply has a cursor.',
+    'Removes dead letters by id, or at most `count` by filter; while there may be more the reply has a cursor, with which the next call goes on.',
   methods: ['DELETE'],
   path: '/v2/dlq',
   request: { query: querySchema },
   reply: deletedReply,
   errors: [400, 401, 403, 503],
   handle: async (request, _context, { deadLetters }) => {
-    const { conditions, ids, query } = await chosen(request, 1);
-    const count = query.count('count', MAX_COUNT, MAX_COUNT);
-    const deleted = await deadLetters.delete(conditions, ids?.length ?? count);
-    // what is gone needs no place to go on from
-    const cursor = ids === undefined && deleted === count ? { cursor: '0.0-0' } : {};
+    const { wanted, ids, query } = await chosen(request);
+    const { pieces, next } = await deadLetters.find(wanted, chunkOf(query, ids));
+    let deleted = 0;
+    for (const piece of pieces) deleted += await deadLetters.delete(piece);
+    const cursor = next === undefined ? {} : { cursor: cursorOf(next) };
     return { status: 200, body: JSON.stringify({ deleted, ...cursor }) };
   },
 };
@@ -139,19 +157,24 @@ const resend: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.retryDeadLetters',
   summary:
-    'Sends dead letters again, as new messages, by id or at most `count` by filter. Instructions of the request override those of the messages.',
+    'Sends dead letters again, as new messages, by id or at most `count` by filter; while there may be more the reply has a cursor, with which the next call goes on. Instructions of the request override those of the messages.',
   methods: ['POST'],
   path: '/v2/dlq/retry',
   request: { query: querySchema },
   reply: resentReply,
   errors: [400, 401, 403, 429, 503],
   handle: async (request, _context, deps) => {
-    const { conditions, ids, query } = await chosen(request, 1);
-    const count = query.count('count', MAX_COUNT, MAX_COUNT);
-    const sent = await resendInTime(conditions, ids?.length ?? count, request.headers, deps);
+    const { wanted, ids, query } = await chosen(request);
+    const chunk = chunkOf(query, ids);
+    const { pieces, next } = await deps.deadLetters.find(wanted, chunk);
+    const sent = await resendInTime(pieces, asText(request.headers), deps);
     const responses = sent.ids.map((messageId) => ({ messageId }));
-    const hasMore = !sent.isWhole || (ids === undefined && sent.ids.length === count);
-    return { status: 201, body: JSON.stringify({ cursor: hasMore ? '0.0-0' : '', responses }) };
+    // those that were sent are gone: where some were left, the search begins where it began
+    const goOn = sent.isWhole ? next : (chunk.after ?? START);
+    return {
+      status: 201,
+      body: JSON.stringify({ cursor: goOn === undefined ? '' : cursorOf(goOn), responses }),
+    };
   },
 };
 
@@ -167,8 +190,7 @@ const resendOne = {
   errors: [400, 401, 403, 404, 429, 503],
   handle: async (request, _context, deps) => {
     const id = /^\/([^/?]*)/.exec(request.target)?.[1] ?? '';
-    const conditions = { sql: 'd.id = $2', values: [id] };
-    const [messageId] = (await resendDeadLetters(conditions, 1, request.headers, deps)).ids;
+    const [messageId] = await resendDeadLetters([id], asText(request.headers), deps);
     if (messageId === undefined) throw new HttpError('not_found', `There is no dead letter ${id}.`);
     return { status: 201, body: JSON.stringify({ messageId }) };
   },

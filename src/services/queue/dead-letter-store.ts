@@ -1,14 +1,20 @@
 import type { Database, Queryable } from '../../lib/postgres.js';
-import type { Conditions } from './filters.js';
+import {
+  type DeadLetterCursor,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  DeadLetterSearch,
+  type FoundLetter,
+} from './dead-letter-search.js';
 import type { ClaimedMessage } from './message.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
+import { inPieces } from './pieces.js';
+import { FREED } from './purge.js';
 import { tableOf } from './statements.js';
 
 export interface DeadLetter {
   readonly dlqId: string;
   readonly message: ClaimedMessage;
-  /** Unix time in microseconds, as text: with the id the place in the order. */
-  readonly place: string;
   /** Why no response came. */
   readonly error: string | null;
   /** 0: no response came. */
@@ -19,41 +25,28 @@ export interface DeadLetter {
 
 type Row = MessageRow & {
   dlq_id: string;
-  place: string;
   error: string | null;
-  response_status: number;
+  status: number;
   response_headers: Record<string, string[]>;
   response_body: Buffer;
-  found: number;
 };
 
-/** Bodies of one page together, in bytes; a single entry may have more. */
+/** Bodies of one page, or of what one statement changes, together, in bytes; a single entry may have more. */
 const PAGE_BYTES = 4 * 1024 * 1024;
+/** For what lies about an entry beside its bodies. */
+const ENTRY_BYTES = 16 * 1024;
 
-export interface DeadLetterPage {
+export interface LetterPage {
   readonly letters: readonly DeadLetter[];
-  readonly hasMore: boolean;
-}
-
-export interface TakenLetters {
-  readonly messages: readonly ClaimedMessage[];
-  /** Whether none was left because of its size. */
-  readonly isWhole: boolean;
-}
-
-const PLACE = `(extract(epoch from d.created_at) * 1000000)::bigint`;
-
-/** Where a page begins: behind this entry. */
-export interface DeadLetterCursor {
-  readonly place: string;
-  readonly dlqId: string;
+  /** Behind which the next page begins; `undefined`: there is none. */
+  readonly next: DeadLetterCursor | undefined;
 }
 
 /** Dead letters as the API asks for them. */
 export class DeadLetterStore {
   private readonly letters: string;
   private readonly messages: string;
-  private readonly from: string;
+  private readonly search: DeadLetterSearch;
 
   constructor(
     private readonly database: Database,
@@ -61,75 +54,68 @@ export class DeadLetterStore {
   ) {
     this.letters = tableOf(schema, 'dead_letters');
     this.messages = tableOf(schema, 'messages');
-    this.from = `${this.letters} d join ${this.messages} m on m.id = d.message_id`;
+    this.search = new DeadLetterSearch(database, schema);
   }
 
-  /** @param conditions with parameters from $4 on */
-  async list(
-    { sql, values }: Conditions,
-    page: { count: number; latestFirst: boolean; after: DeadLetterCursor | undefined },
-  ): Promise<DeadLetterPage> {
-    const order = page.latestFirst ? 'desc' : 'asc';
-    const behind = page.latestFirst ? '<' : '>';
-    const size = `octet_length(body) + octet_length(response_body)`;
-    const statement = `with page as (
-        select d.id as dlq_id, ${PLACE}::text as place, d.error, d.response_status, d.response_headers, d.response_body,
-          ${MESSAGE_COLUMNS}, row_number() over (order by d.created_at ${order}, d.id ${order}) as row
-        from ${this.from}
-        where ($2::text is null or (${PLACE}, d.id) ${behind} ($2::bigint, $3::text)) and (${sql})
-        order by d.created_at ${order}, d.id ${order} limit $1 + 1
-      ), sized as (
-        select *, sum(${size}) over (order by row) - ${size} as bytes_before, (count(*) over ())::int as found from page
-      )
-      select * from sized where row <= $1 and bytes_before <= ${PAGE_BYTES} order by row`;
-    const { after, count } = page;
-    const found = await this.database.query<Row>(statement, [
-      count,
-      after?.place ?? null,
-      after?.dlqId ?? null,
-      ...values,
-    ]);
+  /** A page of at most `count` letters and 16 MiB of bodies; where few fit it may have fewer, and a cursor all the same. */
+  async list(query: DeadLetterQuery, page: DeadLetterPage): Promise<LetterPage> {
+    const found = await this.search.find(query, page);
+    const [fitting = []] = pieces(found.letters);
+    const { rows } = await this.database.query<Row>(
+      `select d.id as dlq_id, m.failure_error as error, m.failure_status as status, m.failure_headers as response_headers,
+          m.failure_body as response_body, ${MESSAGE_COLUMNS}
+        from unnest($1::text[]) with ordinality as wanted (id, place)
+          join ${this.letters} d on d.id = wanted.id join ${this.messages} m on m.id = d.message_id
+        order by wanted.place`,
+      [fitting.map(({ dlqId }) => dlqId)],
+    );
     return {
-      letters: found.rows.map(letterOf),
-      hasMore: (found.rows[0]?.found ?? 0) > found.rows.length,
+      letters: rows.map(letterOf),
+      next: fitting.length < found.letters.length ? fitting.at(-1) : found.next,
     };
   }
 
-  /** Deletes at most `limit` entries, earliest first. @param conditions with parameters from $2 on */
-  async delete({ sql, values }: Conditions, limit: number): Promise<number> {
-    const statement = `delete from ${this.letters} where id in (
-        select d.id from ${this.from} where ${sql} order by d.created_at, d.id limit $1
-      )`;
-    return (await this.database.query(statement, [limit, ...values])).rowCount;
+  /** Letters in the order of their time, in pieces of at most 16 MiB of bodies, and where the search goes on. */
+  async find(
+    query: DeadLetterQuery,
+    page: DeadLetterPage,
+  ): Promise<{ pieces: readonly string[][]; next: DeadLetterCursor | undefined }> {
+    const { letters, next } = await this.search.find(query, page);
+    return { pieces: pieces(letters).map((piece) => piece.map(({ dlqId }) => dlqId)), next };
   }
 
-  /**
-   * Takes entries out, to be sent again in the same transaction: at most `limit`, earliest first, and no more than a page of
-   * bodies. @param conditions with parameters from $2 on
-   */
-  async take(connection: Queryable, { sql, values }: Conditions, limit: number): Promise<TakenLetters> {
-    const statement = `with chosen as (
-        select d.id, d.created_at, octet_length(m.body) as size from ${this.from}
-        where ${sql} order by d.created_at, d.id limit $1
-      ), sized as (
-        select id, sum(size) over (order by created_at, id) - size as bytes_before, (count(*) over ())::int as found from chosen
-      ), taken as (
-        delete from ${this.letters} d using sized where d.id = sized.id and bytes_before <= ${PAGE_BYTES}
-        returning d.message_id, d.created_at, d.id, sized.found
+  /** @returns how many of them there were */
+  async delete(ids: readonly string[]): Promise<number> {
+    const statement = `with gone as (
+        delete from ${this.letters} where id = any($1::text[]) returning message_id
       )
-      select ${MESSAGE_COLUMNS}, d.found from taken d join ${this.messages} m on m.id = d.message_id order by d.created_at, d.id`;
-    const { rows } = await connection.query<MessageRow & { found: number }>(statement, [limit, ...values]);
-    return { messages: rows.map(messageOf), isWhole: (rows[0]?.found ?? 0) <= rows.length };
+      update ${this.messages} m set ${FREED} from gone where m.id = gone.message_id`;
+    return (await this.database.query(statement, [ids])).rowCount;
   }
+
+  /** Takes letters out, to be sent again in the same transaction. @returns the messages of those that were there, in their order */
+  async take(connection: Queryable, ids: readonly string[]): Promise<ClaimedMessage[]> {
+    const statement = `with gone as (
+        delete from ${this.letters} where id = any($1::text[]) returning id, message_id
+      ), freed as (
+        update ${this.messages} m set ${FREED} from gone where m.id = gone.message_id
+      )
+      select ${MESSAGE_COLUMNS} from gone join ${this.messages} m on m.id = gone.message_id
+      order by array_position($1::text[], gone.id)`;
+    return (await connection.query<MessageRow>(statement, [ids])).rows.map(messageOf);
+  }
+}
+
+function pieces(letters: readonly FoundLetter[]): (readonly FoundLetter[])[] {
+  return [...inPieces(letters, ({ size }) => size + ENTRY_BYTES, PAGE_BYTES)];
 }
 
 function letterOf(row: Row): DeadLetter {
   return {
     dlqId: row.dlq_id,
     message: messageOf(row),
-    place: row.place,
     error: row.error,
-    status: row.response_status,
+    status: row.status,
     headers: row.response_headers,
     body: row.response_body,
   };

@@ -10,7 +10,10 @@ import { Dispatcher } from './dispatcher.js';
 import type { EventPartitions } from './event-partitions.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import type { MessageUpkeep } from './message-upkeep.js';
+import type { OrderedQueues } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
+import type { Purge } from './purge.js';
+import type { QueueDeletions } from './queue-deletions.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import { Scheduler, type SchedulerTools } from './scheduler.js';
 import type { QueueConfig } from './schemas.js';
@@ -36,6 +39,9 @@ export interface DeliveryParts {
   readonly declare: (channel: Channel) => Promise<void>;
   readonly store: MessageStore;
   readonly upkeep: MessageUpkeep;
+  readonly queues: OrderedQueues;
+  readonly deletions: QueueDeletions;
+  readonly purge: Purge;
   readonly database: Database;
   readonly outbound: Outbound;
   readonly publisher: TokenPublisher;
@@ -129,7 +135,6 @@ function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): 
     ],
     backlog: async () => (await channel()?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,
-    ages: { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
     log: runtime.log,
   });
   runtime.lifecycle.onStop('queue sweeper', () => sweeper.stop());

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
-import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
+import { classifyDatabaseError, isPassing, isPoolBusy } from '../../lib/postgres.js';
 
 export const errorSchema = z.object({
   error: z.string().describe('What is wrong, in one sentence; the SDKs show it as it is.'),
@@ -18,10 +18,19 @@ export function isRefusal(error: unknown): boolean {
   return classifyDatabaseError(error).kind === 'statement';
 }
 
-/** The same, or there was too much in it for the time that a statement has. */
-export function isTooMuch(error: unknown): boolean {
-  return isRefusal(error) || classifyDatabaseError(error).kind === 'timeout';
+/** The statement took longer than one may. */
+export function isTimeout(error: unknown): boolean {
+  return classifyDatabaseError(error).kind === 'timeout';
 }
+
+/** Postgres refused the statement, or there was too much in it for the time that one has. */
+export function isTooMuch(error: unknown): boolean {
+  return isRefusal(error) || isTimeout(error);
+}
+
+const TOO_SLOW = 'The database of the queue took too long for this request. Try again.';
+const TOO_BUSY =
+  'All connections to the database of the queue were busy (queue.poolSize); nothing was done. Try again.';
 
 /** What Postgres' failure means to a sender. */
 export function unavailable(error: unknown): HttpError {
@@ -31,7 +40,9 @@ export function unavailable(error: unknown): HttpError {
     return new HttpError('invalid_request', 'A NUL character cannot stand in an id, a name or a filter.', {
       cause: error,
     });
-  if (kind === 'unavailable' || kind === 'timeout' || isPassing(sqlState ?? ''))
+  if (kind === 'timeout') return new HttpError('backend_unavailable', TOO_SLOW, { cause: error });
+  if (isPoolBusy(error)) return new HttpError('backend_unavailable', TOO_BUSY, { cause: error });
+  if (kind === 'unavailable' || isPassing(sqlState ?? ''))
     return new HttpError('backend_unavailable', 'The database of the queue is not available.', {
       cause: error,
     });

@@ -4,6 +4,9 @@ import { tableOf } from './statements.js';
 const DAY_MS = 86_400_000;
 /** Days for which partitions are made ahead. */
 const AHEAD = 2;
+/** Entries of the default partition that one statement removes, and statements of one run. */
+const STEP = 2_000;
+const STEPS = 10;
 
 /** The log's tables, one a day. */
 export class EventPartitions {
@@ -21,29 +24,33 @@ export class EventPartitions {
     this.others = tableOf(schema, 'events_other');
   }
 
-  /** Of one day, from its first moment to that of the next. */
+  /**
+   * Of one day, from its first moment to that of the next. A day of which entries are in the default partition stays there
+   * whole: to move them would stop all deliveries for as long as it takes.
+   */
   private async makePartition(from: string, to: string): Promise<void> {
     const name = tableOf(this.schema, `events_${from.replaceAll('-', '')}`);
     const [first, end] = [`'${from} 00:00:00+00'`, `'${to} 00:00:00+00'`];
     const create = `create table if not exists ${name} partition of ${this.events} for values from (${first}) to (${end})`;
-    try {
-      await this.database.query(create);
-    } catch (error) {
+    await this.database.query(create).catch((error: unknown) => {
       if (!isOccupied(error)) throw error;
-      await this.database.transaction(async (connection) => {
-        await connection.query(`lock table ${this.events} in access exclusive mode`);
-        await connection.query(
-          `create temporary table early on commit drop as select * from ${this.others} where at >= ${first} and at < ${end}`,
-        );
-        await connection.query(`delete from ${this.others} where at >= ${first} and at < ${end}`);
-        await connection.query(create);
-        await connection.query(`insert into ${this.events} select * from early`);
-      });
-    }
+    });
+  }
+
+  /** Removes old entries of the default partition; the others are dropped whole. @returns whether there are more */
+  private async removeOld(now: number): Promise<boolean> {
+    const { rowCount } = await this.database.query(
+      `delete from ${this.others} where (at, seq) in (
+        select at, seq from ${this.others} where at < $1 order by at, seq limit ${STEP}
+      )`,
+      [new Date(now - this.retentionMs)],
+    );
+    return rowCount === STEP;
   }
 
   /** Makes the partitions of the coming days and drops those that are over. Several gateways may do it at once. */
   async keep(now: number): Promise<void> {
+    for (let steps = 0; steps < STEPS && (await this.removeOld(now)); steps++);
     const today = dayOf(now);
     if (this.keptFor === today) return;
     for (let day = 0; day <= AHEAD; day++) {
@@ -62,7 +69,6 @@ export class EventPartitions {
           `drop table if exists ${quoteIdentifier(this.schema)}.${quoteIdentifier(name)}`,
         );
     }
-    await this.database.query(`delete from ${this.others} where at < $1`, [new Date(now - this.retentionMs)]);
     this.keptFor = today;
   }
 }

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../http/route.js';
 import type { LogEntry, LogQuery } from './event-log.js';
-import { type FilterOptions, filterKeys, readFilters } from './filters.js';
+import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
+import { canonicalHeaders } from './message.js';
 import { messageView, present } from './message-view.js';
-import { Query, unixMs } from './query.js';
+import { Query } from './query.js';
 import type { QueueDeps } from './queue-deps.js';
 import { redacted } from './redaction.js';
 import { eventsReply } from './reply-schemas.js';
@@ -56,6 +57,7 @@ function entryView(entry: LogEntry): Record<string, unknown> {
   const { message } = entry;
   const { body: _, bodyBase64: __, callbackHeader, failureCallbackHeader, ...view } = messageView(message);
   const { redact, retryDelay } = message.details;
+  const responseHeaders = entry.headers === null ? undefined : canonicalHeaders(entry.headers);
   return present({
     ...view,
     time: Math.floor(Number(entry.at) / 1_000),
@@ -68,8 +70,8 @@ function entryView(entry: LogEntry): Record<string, unknown> {
     nextDeliveryTime: entry.nextDeliveryTime ?? undefined,
     error: entry.error ?? undefined,
     responseStatus: entry.status ?? undefined,
-    responseHeader: entry.headers ?? undefined,
-    responseHeaders: entry.headers ?? undefined,
+    responseHeader: responseHeaders,
+    responseHeaders,
     responseBody: entry.body === null ? undefined : entry.body.toString('base64'),
   });
 }
@@ -90,11 +92,6 @@ function readPage(query: Query): LogQuery {
     to: readTime(query, 'toDate'),
     byMessage: query.list('messageId') !== undefined || query.list('messageIds') !== undefined,
   };
-}
-
-function readTime(query: Query, key: 'fromDate' | 'toDate'): number | undefined {
-  const text = query.first(key);
-  return text === undefined ? undefined : unixMs(key, text);
 }
 
 async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'events' | 'logs') {

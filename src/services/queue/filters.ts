@@ -61,13 +61,19 @@ export function readFilters(query: Query, options: FilterOptions, before: number
     if (wanted.length === 0) throw new HttpError('invalid_request', `${field}: has no value`);
     add(condition, wanted);
   }
-  const [from, to] = [query.first('fromDate'), query.first('toDate')];
   if (options.time === undefined) return conditionsOf(conditions, values);
-  if (from !== undefined) add(`${options.time} >= $::float8`, unixMs('fromDate', from));
-  if (to !== undefined) add(`${options.time} < $::float8 + 1`, unixMs('toDate', to));
+  const [from, to] = [readTime(query, 'fromDate'), readTime(query, 'toDate')];
+  if (from !== undefined) add(`${options.time} >= $::float8`, from);
+  if (to !== undefined) add(`${options.time} < $::float8 + 1`, to);
   return conditionsOf(conditions, values);
 }
 
 function conditionsOf(conditions: readonly string[], values: unknown[]): Conditions {
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' and '), values };
+}
+
+/** Unix time in ms. @throws HttpError 400 */
+export function readTime(query: Query, key: 'fromDate' | 'toDate'): number | undefined {
+  const text = query.first(key);
+  return text === undefined ? undefined : unixMs(key, text);
 }

@@ -143,10 +143,10 @@ const globalParallelism: RawRoute<QueueDeps> = {
   request: { query: z.object({}) },
   reply: globalParallelismReply,
   errors: [401, 503],
-  handle: async (_request, _context, { flows, config }) =>
+  handle: async (_request, _context, { index, config }) =>
     ok({
       parallelismMax: config.concurrency + config.waitingConcurrency,
-      parallelismCount: await flows.running(),
+      parallelismCount: await index.running(),
     }),
 };
 

@@ -130,11 +130,6 @@ export class FlowControls {
     return (await this.database.query(this.sql.resetRate, [key])).rowCount > 0;
   }
 
-  /** Attempts under way in all gateways. */
-  async running(): Promise<number> {
-    return (await this.database.query<{ running: number }>(this.sql.running)).rows[0]?.running ?? 0;
-  }
-
   /** Takes the key's lock. */
   private async roomOf(connection: Queryable, key: string, unmade: number): Promise<Room> {
     const { rows } = await connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');

@@ -20,12 +20,14 @@ export function flowStatements(schema: string) {
   return {
     /**
      * For a publish, which waits for nobody: who lets messages go at this moment has the row, and then the limits are set
-     * by `adopt`. Writes nothing when nothing is new: most messages say the same as the one before.
+     * by `adopt`. Writes nothing when nothing is new: most messages say the same as the one before. The key stays until the
+     * message is there: only its removal waits for a publish, or is waited for.
      */
-    remember: `with free as (
+    remember: `with kept as materialized (select key from ${controls} where key = $1 for key share), free as (
         select key from ${controls} c where key = $1 and (${differs}) for no key update skip locked
       ), changed as (update ${controls} c set ${limits} from free where c.key = free.key)
-      ${create} do nothing`,
+      insert into ${controls} (key, parallelism, rate, period)
+      select $1, $2::int, $3::int, $4::int where not exists (select from kept) on conflict (key) do nothing`,
 
     /** The same under the key's lock, or where that is to be waited for */
     adopt: `${create} do update set ${limits} where ${differs}`,
@@ -65,9 +67,11 @@ export function flowStatements(schema: string) {
       )
       select id, attempt from gone order by seq`,
 
-    waiting: `select key from ${controls} c where not paused and exists (
-        select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'
-      )`,
+    /** Those under which one could go now: of thousands that wait for their rate each would cost a transaction */
+    waiting: `select key from ${controls} c where not paused
+      and (rate is null or rate_count < rate or ${periodEnd} <= now())
+      and (parallelism is null or (${busy} c.key) < parallelism)
+      and exists (select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow')`,
 
     /** $1 a key or null, $2 a part of it or null */
     list: `select key, parallelism, rate, period, paused, pinned_parallelism as "pinnedParallelism",
@@ -94,7 +98,5 @@ export function flowStatements(schema: string) {
         pinned_rate = pinned_rate and not $3 where key = $1`,
 
     resetRate: `update ${controls} set rate_count = 0, period_start = now() where key = $1`,
-
-    running: `select count(*)::int as running from ${messages} m where ${isRunning}`,
   } as const;
 }

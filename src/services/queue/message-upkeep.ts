@@ -5,7 +5,7 @@ import { upkeepStatements } from './upkeep-statements.js';
 /** `failing`: its place is in the dead-letter queue. */
 type LostToken = Token & { readonly failing: boolean };
 
-/** Finds messages whose token is lost, and removes what has been kept long enough. */
+/** Finds messages whose token is lost. */
 export class MessageUpkeep {
   private readonly sql: ReturnType<typeof upkeepStatements>;
 
@@ -29,15 +29,6 @@ export class MessageUpkeep {
   /** The same for the messages alone whose gateway died while their attempt waited. */
   sweepAbandoned(limit: number): Promise<LostToken[]> {
     return this.underLock('sweepAbandoned', [this.graceMs, limit]);
-  }
-
-  /** @returns the number of removed rows of the kind that had most */
-  async purge(ages: { finishedMs: number; deadMs: number }, limit: number): Promise<number> {
-    const letters = await this.run(this.database, 'purgeDeadLetters', [ages.deadMs, limit]);
-    const messages = await this.run(this.database, 'purge', [ages.finishedMs, limit]);
-    await this.run(this.database, 'purgeRunning', []);
-    const keys = await this.run(this.database, 'purgeDeduplication', [limit]);
-    return Math.max(letters.rowCount, messages.rowCount, keys.rowCount);
   }
 
   private underLock(statement: 'sweep' | 'sweepAbandoned', values: unknown[]): Promise<LostToken[]> {

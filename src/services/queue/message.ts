@@ -163,3 +163,12 @@ export function canonicalHeaderName(name: string): string {
         .toLowerCase()
         .replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
 }
+
+/** A response's headers as the API and callbacks show them: names in canonical case. */
+export function canonicalHeaders(
+  headers: Readonly<Record<string, readonly string[]>>,
+): Record<string, readonly string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, values]) => [canonicalHeaderName(name), values]),
+  );
+}

@@ -19,8 +19,35 @@ export function queueMigrations(schema: string): Migration[] {
           await connection.query(statement);
       },
     },
+    {
+      id: 3,
+      name: 'clean-up and control calls at any number of rows',
+      up: async (connection) => {
+        for (const statement of boundedWork(table)) await connection.query(statement);
+      },
+    },
+    {
+      id: 4,
+      name: 'bodies compressed with LZ4',
+      up: async (connection) => {
+        // a server can be built without it, and then compresses as it did
+        const known = await connection.query(
+          `select from pg_settings where name = 'default_toast_compression' and 'lz4' = any(enumvals)`,
+        );
+        if (known.rowCount === 0) return;
+        for (const [name, columns] of BODIES)
+          for (const column of columns)
+            await connection.query(`alter table ${table(name)} alter column ${column} set compression lz4`);
+      },
+    },
   ];
 }
+
+/** What may be large. */
+const BODIES: readonly (readonly [table: string, columns: readonly string[]])[] = [
+  ['messages', ['body', 'failure_body']],
+  ['events', ['response_body']],
+];
 
 /**
  * `finished_at` rather than `state` stands in the index conditions: a claim changes neither an indexed column nor a
@@ -154,5 +181,30 @@ function controlData(table: (name: string) => string): string[] {
       id boolean primary key default true check (id), current text not null, next text not null, configured text not null
     )`,
     `create table ${table('daily_usage')} (day date primary key, messages bigint not null default 0)`,
+  ];
+}
+
+/**
+ * `dead`: a dead letter stands for the message, which is kept as long as that; the last response is kept with the message
+ * alone. `messages_purge` so holds only what may go, `messages_waiting` only what can be cancelled, in the order of the
+ * ids. Of a deleted queue the messages up to a place are still to be cancelled.
+ */
+function boundedWork(table: (name: string) => string): string[] {
+  const messages = table('messages');
+  const letters = table('dead_letters');
+  return [
+    `alter table ${messages} add column dead boolean not null default false`,
+    `update ${messages} m set dead = true,
+        failure_error = case when m.failure_status is null then d.error else m.failure_error end,
+        failure_headers = coalesce(m.failure_headers, d.response_headers),
+        failure_body = coalesce(m.failure_body, d.response_body),
+        failure_status = coalesce(m.failure_status, d.response_status)
+      from ${letters} d where d.message_id = m.id`,
+    `alter table ${letters} drop column error, drop column response_status, drop column response_headers,
+      drop column response_body`,
+    `drop index ${table('messages_finished')}`,
+    `create index messages_purge on ${messages} (finished_at) where finished_at is not null and not dead`,
+    `create index messages_waiting on ${messages} (id) where finished_at is null`,
+    `create table ${table('queue_deletions')} (name text primary key, upto bigint not null)`,
   ];
 }

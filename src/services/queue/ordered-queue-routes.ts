@@ -72,14 +72,15 @@ const getQueue = route({
 
 const deleteQueue = route({
   operationId: 'queue.deleteQueue',
-  summary: 'Deletes a queue and cancels the messages that wait in it. No error when there is none.',
+  summary:
+    'Deletes a queue and cancels the messages that wait in it; of very many, some after the answer. No error when there is none.',
   methods: ['DELETE'],
   path: '/v2/queues/:queue',
   request: { params },
   reply: nothingReply,
   errors: [400, 401, 403, 503],
-  handle: async ({ params: { queue } }, _context, { queues }) => {
-    await queues.delete(queue);
+  handle: async ({ params: { queue } }, _context, { deletions }) => {
+    await deletions.delete(queue);
     return {};
   },
 });
@@ -89,7 +90,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
     operationId: `queue.${verb}Queue`,
     summary:
       verb === 'pause'
-        ? 'Lets no further message of the queue begin; it goes on taking messages.'
+        ? 'Lets no further attempt of the queue begin, retries included; it goes on taking messages, and callbacks of what was begun go out.'
         : 'Lets the messages of a paused queue go on.',
     methods: ['POST'],
     path: `/v2/queues/:queue/${verb}`,
@@ -97,8 +98,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
     reply: nothingReply,
     errors: [400, 401, 403, 404, 503],
     handle: async ({ params: { queue: name } }, _context, { queues, turns }) => {
-      if ((await queues.list(name)).length === 0)
-        throw new HttpError('not_found', `There is no queue ${name}.`);
+      if (!(await queues.exists(name))) throw new HttpError('not_found', `There is no queue ${name}.`);
       await turns.send(await queues.upsert(name, { paused: verb === 'pause' }));
       return {};
     },

@@ -26,8 +26,18 @@ interface QueueRow {
   updated_ms: number;
   parallelism: number;
   paused: boolean;
-  lag: number;
+  /** Messages that have had their turn and are not finished. */
+  begun: number;
+  /** Messages that wait for it, of the first `COUNTED_FIRST`, and the place of the last of these. */
+  waiting: number;
+  last: string | null;
 }
+
+/** Queues of one step of a list, and messages that it counts of each. */
+const LISTED = 100;
+const COUNTED_FIRST = 1_000;
+/** Messages of one queue that a statement counts: 0.1 s. */
+const COUNTED = 100_000;
 
 /**
  * Queues that keep their messages' order. The order is Postgres': of a queue's unfinished messages only the first
@@ -88,48 +98,68 @@ export class OrderedQueues {
     return this.database.transaction(async (connection) => {
       await connection.query(this.sql.create, [name]);
       await connection.query(this.sql.change, [name, change.parallelism ?? null, change.paused ?? null]);
+      if (change.paused === true) await connection.query(this.sql.hold, [name]);
       return this.releaseWith(connection, name);
     });
   }
 
-  /** Deletes a queue and cancels the messages that wait in it. */
-  async delete(name: string): Promise<void> {
-    await this.database.transaction(async (connection) => {
-      await connection.query(this.sql.lockForDelete, [name]);
-      await connection.query(this.sql.cancelHeld, [name]);
-      await connection.query(this.sql.delete, [name]);
-    });
+  /** Holds what has its turn in a paused queue and waits for an attempt: one that ended just when its queue was paused. */
+  async holdPaused(): Promise<void> {
+    await this.database.query(this.sql.hold, [null]);
   }
 
+  async exists(name: string): Promise<boolean> {
+    return (await this.database.query(this.sql.exists, [name])).rowCount > 0;
+  }
+
+  /** All of them, or the one of this name. */
   async list(name?: string): Promise<OrderedQueue[]> {
-    const { rows } = await this.database.query<QueueRow>(this.sql.list, [name ?? null]);
-    return rows.map((row) => ({
+    const queues: OrderedQueue[] = [];
+    for (let after = '', rows: QueueRow[]; ; after = rows.at(-1)?.name ?? after) {
+      ({ rows } = await this.database.query<QueueRow>(this.sql.list, [name ?? null, after]));
+      for (const row of rows) queues.push(await this.queueOf(row));
+      if (rows.length < LISTED) return queues;
+    }
+  }
+
+  /** Messages that wait are counted on where their number is large. */
+  private async queueOf(row: QueueRow): Promise<OrderedQueue> {
+    let { waiting } = row;
+    for (let last = row.last, counted = waiting === COUNTED_FIRST; counted && last !== null; ) {
+      type Counted = { count: number; last: string | null };
+      const { rows } = await this.database.query<Counted>(this.sql.count, [row.name, last]);
+      waiting += rows[0]?.count ?? 0;
+      counted = rows[0]?.count === COUNTED;
+      last = rows[0]?.last ?? null;
+    }
+    return {
       name: row.name,
       createdAt: row.created_ms,
       updatedAt: row.updated_ms,
       parallelism: row.parallelism,
       paused: row.paused,
-      lag: row.lag,
-    }));
+      lag: row.begun + waiting,
+    };
   }
 }
 
 function statements(schema: string) {
   const messages = tableOf(schema, 'messages');
   const queues = tableOf(schema, 'queues');
+  // those of a queue of the same name that was deleted before are only still to be cancelled
+  const alive = (name: string) =>
+    `seq > coalesce((select upto from ${tableOf(schema, 'queue_deletions')} where name = ${name}), 0)`;
   return {
     create: `insert into ${queues} (name) values ($1) on conflict do nothing`,
     keep: `select from ${queues} where name = $1 for key share`,
     lock: `select parallelism, paused from ${queues} where name = $1 for no key update`,
-    /** Waits for the publishes that `keep` it */
-    lockForDelete: `select from ${queues} where name = $1 for update`,
     /** $1 name, $2 parallelism, $3 grace in ms. A message that somebody cancels at this moment is passed over */
     release: `with busy as (
         select count(distinct coalesce(callback_of, id)) as places from ${messages}
         where queue_name = $1 and finished_at is null and (held is null or held = 'flow')
       ), next as (
         select id from ${messages}
-        where queue_name = $1 and finished_at is null and held = 'order'
+        where queue_name = $1 and finished_at is null and held = 'order' and ${alive('$1')}
         order by seq limit greatest(0, $2::int - (select places from busy)) for update skip locked
       )
       update ${messages} m set held = null, due_at = greatest(m.due_at, now()),
@@ -137,21 +167,38 @@ function statements(schema: string) {
       from next where m.id = next.id
       returning m.id, m.attempt, m.seq, greatest(0, extract(epoch from m.due_at - now()) * 1000)::float8 as wait_ms`,
     waiting: `select name from ${queues} q where not paused and exists (
-        select from ${messages} where queue_name = q.name and finished_at is null and held = 'order'
+        select from ${messages}
+        where queue_name = q.name and finished_at is null and held = 'order' and ${alive('q.name')}
       )`,
     change: `update ${queues} set parallelism = coalesce($2::int, parallelism), paused = coalesce($3::bool, paused),
         updated_at = now() where name = $1`,
-    cancelHeld: `with gone as (
-        update ${messages} set state = 'CANCELED', finished_at = now(), held = null
-        where queue_name = $1 and finished_at is null and held = 'order' returning id
-      )
-      insert into ${tableOf(schema, 'events')} (message_id, state) select id, 'CANCELED' from gone`,
-    delete: `delete from ${queues} where name = $1`,
-    /** $1 a name, or null for all */
+    /**
+     * $1 a name, or null for all. No message keeps its turn that is not being delivered; resumed, the queue gives it to the
+     * first again. There are no more of these than the parallelism.
+     */
+    hold: `update ${messages} m set held = 'order', sweep_at = 'infinity'
+      from ${queues} q
+      where q.paused and ($1::text is null or q.name = $1) and m.queue_name = q.name and m.finished_at is null
+        and (m.held is null or m.held = 'flow') and m.callback_of is null and m.state <> 'FAILING'
+        and (m.lease_until is null or m.lease_until < now())`,
+    exists: `select from ${queues} where name = $1`,
+    /** $1 a name, or null for all; $2 the name behind which the step begins */
     list: `select name, parallelism, paused, extract(epoch from created_at)::float8 * 1000 as created_ms,
         extract(epoch from updated_at)::float8 * 1000 as updated_ms,
         (select count(*)::int from ${messages}
-          where queue_name = q.name and finished_at is null and callback_of is null) as lag
-      from ${queues} q where $1::text is null or name = $1 order by name`,
+          where queue_name = q.name and finished_at is null and held is null and callback_of is null)
+        + (select count(*)::int from ${messages}
+          where queue_name = q.name and finished_at is null and held = 'flow' and callback_of is null) as begun,
+        held.count as waiting, held.last
+      from ${queues} q, lateral (select count(*)::int as count, max(seq)::text as last from (
+          select seq from ${messages} where queue_name = q.name and finished_at is null and held = 'order' and ${alive('q.name')}
+          order by seq limit ${COUNTED_FIRST}
+        ) first) held
+      where ($1::text is null or name = $1) and name > $2 order by name limit ${LISTED}`,
+    /** $1 a name, $2 the place behind which the step begins */
+    count: `select count(*)::int as count, max(seq)::text as last from (
+        select seq from ${messages} where queue_name = $1 and finished_at is null and held = 'order' and seq > $2
+        order by seq limit ${COUNTED}
+      ) step`,
   } as const;
 }

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../http/route.js';
 import { acceptMessages } from './accept.js';
 import { type AddressedMessages, addressedMessages, type PublishRequest } from './addressed-messages.js';
-import { Controls } from './control-headers.js';
+import { asText, Controls } from './control-headers.js';
 import { cutTarget } from './destination.js';
 import { checkName } from './names.js';
 import type { QueueDeps } from './queue-deps.js';
@@ -17,7 +17,13 @@ export function requestOf(
   { remoteAddress }: RouteContext,
 ): PublishRequest {
   const { destination, settings } = cutTarget(target);
-  return { destination, settings, headers, body, callerIp: remoteAddress?.replace(/^::ffff:/, '') ?? null };
+  return {
+    destination,
+    settings,
+    headers: asText(headers),
+    body,
+    callerIp: remoteAddress?.replace(/^::ffff:/, '') ?? null,
+  };
 }
 
 /** What a publish is answered: one object for a URL, an array for a URL group. */

@@ -7,6 +7,7 @@ import type { EventLog } from './event-log.js';
 import type { FlowControls } from './flow-controls.js';
 import type { MessageIndex } from './message-index.js';
 import type { OrderedQueues } from './ordered-queues.js';
+import type { QueueDeletions } from './queue-deletions.js';
 import type { Schedules } from './schedules.js';
 import type { SigningKeys } from './signing-keys.js';
 import type { Turns } from './turns.js';
@@ -20,6 +21,7 @@ export interface QueueDeps extends AddressTools {
   readonly deadLetters: DeadLetterStore;
   readonly events: EventLog;
   readonly queues: OrderedQueues;
+  readonly deletions: QueueDeletions;
   readonly flows: FlowControls;
   readonly turns: Turns;
   readonly places: DestinationPlaces;

@@ -17,10 +17,13 @@ export const batchReply = z
 
 export const nothingReply = z.object({});
 
-export const cancelReply = z.object({ cancelled: z.int() });
+export const cancelReply = z.object({
+  cancelled: z.int(),
+  cursor: z.string().optional().describe('Where a search among very many messages stopped.'),
+});
 export const deletedReply = z.object({
   deleted: z.int(),
-  cursor: z.string().optional().describe('There are more.'),
+  cursor: z.string().optional().describe('There may be more.'),
 });
 export const resentReply = z.union([
   z.object({ cursor: z.string(), responses: z.array(z.object({ messageId: z.string() })) }),
@@ -84,7 +87,10 @@ const event = messageReply
     responseStatus: z.int().optional(),
     responseHeader: headerLists.optional(),
     responseHeaders: headerLists.optional(),
-    responseBody: z.string().optional().describe('Base64.'),
+    responseBody: z
+      .string()
+      .optional()
+      .describe('Base64; the first maxLoggedResponse bytes. The dead letter has all of the last response.'),
     timeout: z.number().optional().describe('ms'),
     callbackHeaders: headerLists.optional(),
     failureCallbackHeaders: headerLists.optional(),

@@ -20,6 +20,8 @@ import { MessageUpkeep } from './message-upkeep.js';
 import { queueMigrations } from './migrations.js';
 import { OrderedQueues } from './ordered-queues.js';
 import { TokenPublisher } from './publisher.js';
+import { Purge } from './purge.js';
+import { QueueDeletions } from './queue-deletions.js';
 import type { QueueDeps } from './queue-deps.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { queueRoutes } from './routes.js';
@@ -57,8 +59,9 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
   const outbound = new Outbound(guard);
   lifecycle.onStop('queue connections to destinations', () => outbound.close());
   const parts = openParts(config, runtime, database, publisher);
+  const stopping = new AbortController();
   const prepare = async () => {
-    await migrate(database, config.schema, queueMigrations(config.schema));
+    await migrate(database, config.schema, queueMigrations(config.schema), stopping.signal);
     // before the first entry: one of today in the default partition would forbid today's own
     await parts.partitions.keep(runtime.now());
     await parts.keys.refresh();
@@ -66,13 +69,10 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
   const migrated = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
   const metrics = new QueueMetrics(runtime.metrics, () => parts.places.tally());
   const deps = depsOf(config, runtime, guard, parts, metrics);
-  let stopped = false;
-  lifecycle.onStop('queue start', () => {
-    stopped = true;
-  });
+  lifecycle.onStop('queue start', () => stopping.abort());
   // tokens are of no use before the tables are there
   void migrated.success.then(() => {
-    if (stopped) return;
+    if (stopping.signal.aborted) return;
     const { accept, schedules, turns, usage } = deps;
     const { onAccepted } = accept;
     const scheduler = { schedules, address: deps, intake: accept, turns, usage, onAccepted, log };
@@ -123,8 +123,15 @@ function openParts(
     keys: new SigningKeys(database, schema, { current, next }),
     usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now, log),
     groups: new UrlGroups(database, schema, config),
+    deletions: new QueueDeletions(database, schema),
     index: new MessageIndex(database, schema),
     upkeep: new MessageUpkeep(database, schema, graceMs),
+    purge: new Purge(
+      database,
+      schema,
+      { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
+      log,
+    ),
     deadLetters: new DeadLetterStore(database, schema),
     schedules: new Schedules(database, schema, config.maxSchedules),
   };

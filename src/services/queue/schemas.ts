@@ -143,6 +143,14 @@ export const queueConfigSchema = z.strictObject({
     .max(MAX_DELAY_S)
     .default(86_400)
     .describe('How long finished messages and the log of what happened to them are kept, in seconds.'),
+  maxLoggedResponse: z
+    .int()
+    .min(0)
+    .max(64 * 1024 * 1024)
+    .default(16_384)
+    .describe(
+      "What the log keeps of the body and of the headers of a failed attempt's response, in bytes; the dead letter has all of the last one.",
+    ),
   deduplicationMs: milliseconds(600_000, 1_000).describe('How long a deduplication id holds.'),
   maxBatchSize: z
     .int()

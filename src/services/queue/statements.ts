@@ -124,7 +124,11 @@ export function queueStatements(schema: string) {
 function outcomeStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
   const events = tableOf(schema, 'events');
-  const record = `id text, claims int, state text, delay_ms float8, error text, status int, headers json, body text`;
+  // a retry of a paused queue waits until it is resumed; callbacks end what was begun
+  const isPaused = `o.state = 'RETRY' and m.queue_name is not null and m.callback_of is null
+    and exists (select from ${tableOf(schema, 'queues')} q where q.name = m.queue_name and q.paused)`;
+  const record = `id text, claims int, state text, delay_ms float8, error text, status int, headers json, body text,
+    log_headers json, log_body text`;
   return {
     /**
      * $1 JSON array of outcomes, $2 JSON array of callback messages with the id of their `source`, $3 grace in ms, $4 the
@@ -141,18 +145,19 @@ function outcomeStatements(schema: string) {
           attempt = case when o.state = 'RETRY' then m.attempt + 1 else m.attempt end,
           sweeps = 0,
           due_at = case when o.state = 'RETRY' then ${fromNow('o.delay_ms')} else m.due_at end,
-          sweep_at = case when o.state = 'DELIVERED' then m.sweep_at else ${fromNow('(coalesce(o.delay_ms, 0) + $3::float8)')} end,
+          held = case when ${isPaused} then 'order' end,
+          sweep_at = case when o.state = 'DELIVERED' then m.sweep_at when ${isPaused} then 'infinity' else ${fromNow('(coalesce(o.delay_ms, 0) + $3::float8)')} end,
           failure_error = case when o.state = 'FAILING' then o.error end,
           failure_status = case when o.state = 'FAILING' then o.status end,
           failure_headers = case when o.state = 'FAILING' then o.headers end,
           failure_body = case when o.state = 'FAILING' then decode(o.body, 'base64') end
         from o join mine using (id) where m.id = o.id
-        returning m.id, o.state, m.due_at, o.error, o.status, o.headers, o.body, m.flow_key
+        returning m.id, o.state, m.due_at, o.error, o.status, o.log_headers, coalesce(o.log_body, o.body) as log_body, m.flow_key
       ), idle as (
         delete from ${tableOf(schema, 'flow_running')} where message_id in (select id from done where flow_key is not null)
       ), errors as (
         insert into ${events} (message_id, state, error, response_status, response_headers, response_body, at)
-        select id, 'ERROR', error, status, headers, decode(body, 'base64'), now() from done where state <> 'DELIVERED'
+        select id, 'ERROR', error, status, log_headers, decode(log_body, 'base64'), now() from done where state <> 'DELIVERED'
       ), log as (
         insert into ${events} (message_id, state, next_at, at)
         select id, state, case when state = 'RETRY' then due_at end, now() + interval '1 microsecond'
@@ -167,13 +172,11 @@ function outcomeStatements(schema: string) {
 
     /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms, $5 its body. Nothing when the entry exists */
     bury: `with dead as (
-        update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null
+        update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null, dead = true
         where id = $1 and state = 'FAILING' and finished_at is null
-        returning id, failure_error, failure_status, failure_headers, failure_body
+        returning id
       ), entry as (
-        insert into ${tableOf(schema, 'dead_letters')}
-          (id, message_id, error, response_status, response_headers, response_body)
-        select $2, id, failure_error, failure_status, failure_headers, failure_body from dead
+        insert into ${tableOf(schema, 'dead_letters')} (id, message_id) select $2, id from dead
       ), log as (
         insert into ${events} (message_id, state) select id, 'FAILED' from dead
       ), n as (

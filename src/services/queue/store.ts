@@ -1,8 +1,7 @@
 import type { Database, Queryable, Transactions } from '../../lib/postgres.js';
 import { Batcher } from './batcher.js';
-import { responseOf } from './callbacks.js';
 import type { Claim, Postponement, Standing } from './claim.js';
-import { type Conclusion, type DyingMessage, outcomeRecord } from './conclusion.js';
+import { type Conclusion, type DyingMessage, outcomesJson, writtenBytes } from './conclusion.js';
 import type { AttemptResult } from './decide.js';
 import { isRefusal, isTooMuch } from './errors.js';
 import type { ClaimedMessage, NewMessage, Token } from './message.js';
@@ -27,6 +26,8 @@ export interface StoreOptions {
   readonly graceMs: number;
   /** Largest body, in bytes. */
   readonly maxMessageSize: number;
+  /** What the log keeps of a response's body, and of its headers, in bytes. */
+  readonly maxLoggedResponse: number;
 }
 
 interface Insert {
@@ -77,8 +78,7 @@ export class MessageStore {
       ...byBytes,
       tellApart: isTooMuch,
       run: (conclusions) => this.concludeAll(conclusions),
-      weigh: ({ result, callbacks }) =>
-        callbacks.reduce((sum, { body }) => sum + body.length, responseOf(result).body.length),
+      weigh: (conclusion) => writtenBytes(conclusion, options.maxLoggedResponse),
     });
   }
 
@@ -200,7 +200,7 @@ export class MessageStore {
       conclusions.flatMap(({ callbacks }) => callbacks),
       conclusions.flatMap(({ message, callbacks }) => callbacks.map(() => message.id)),
     );
-    const outcomes = JSON.stringify(conclusions.map(outcomeRecord));
+    const outcomes = outcomesJson(conclusions, this.options.maxLoggedResponse);
     const values = [outcomes, records, this.options.graceMs, bodies];
     const written = await this.run<{ id: string }>(this.patient, 'conclude', values);
     const done = new Set(written.rows.map(({ id }) => id));

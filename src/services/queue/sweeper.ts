@@ -1,11 +1,13 @@
 import type { Logger } from '../../lib/logger.js';
 import type { MessageUpkeep } from './message-upkeep.js';
+import type { OrderedQueues } from './ordered-queues.js';
 import type { TokenPublisher } from './publisher.js';
+import type { Purge } from './purge.js';
+import type { QueueDeletions } from './queue-deletions.js';
 import type { Turns } from './turns.js';
 
 /** Messages looked at in one sweep; while the work queue is longer than this, most that is overdue only waits its turn. */
 const SWEEP_LIMIT = 2_000;
-const PURGE_LIMIT = 2_000;
 const CONFIRM_MS = 10_000;
 
 /**
@@ -25,8 +27,9 @@ export interface SweeperOptions {
   /** Tokens that wait in the work queue; `undefined` while RabbitMQ is away. */
   readonly backlog: () => Promise<number | undefined>;
   readonly intervalMs: number;
-  /** How long ended messages are kept. */
-  readonly ages: { readonly finishedMs: number; readonly deadMs: number };
+  readonly queues: OrderedQueues;
+  readonly deletions: QueueDeletions;
+  readonly purge: Purge;
   readonly log: Logger;
 }
 
@@ -57,18 +60,22 @@ export class Sweeper {
   }
 
   private async run(): Promise<void> {
-    const { upkeep, turns, ages, chores, log } = this.options;
+    const { turns, queues, deletions, purge, chores, log } = this.options;
     for (const chore of chores)
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
       await this.sweep();
+      await queues.holdPaused();
       await turns.repair();
-      // as much as came in since the last time, but other work gets its turn between two statements
-      for (let removed = PURGE_LIMIT; removed === PURGE_LIMIT && !this.stopping; )
-        removed = await upkeep.purge(ages, PURGE_LIMIT);
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');
     }
+    await deletions
+      .finish(() => this.stopping)
+      .catch((err: unknown) => {
+        log.warn({ err }, 'queue: messages of deleted queues were not cancelled yet');
+      });
+    await purge.run(() => this.stopping);
   }
 
   private async sweep(): Promise<void> {

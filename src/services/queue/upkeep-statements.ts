@@ -1,10 +1,8 @@
 import { fromNow, tableOf } from './statements.js';
 
-/** The SQL that finds what was lost and removes what is old. */
+/** The SQL that finds what was lost. */
 export function upkeepStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
-  const deadLetters = tableOf(schema, 'dead_letters');
-  const deduplication = tableOf(schema, 'deduplication');
   const free = '(lease_until is null or lease_until < now())';
   return {
     sweepLock: `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken`,
@@ -34,22 +32,5 @@ export function upkeepStatements(schema: string) {
         ) limit $2 for update skip locked
       ) lost
       where m.id = lost.id returning m.id, m.attempt, false as failing`,
-
-    /** $1 ms, at most $2; a message whose dead letter is kept stays */
-    purge: `delete from ${messages} where id in (
-        select id from ${messages} m
-        where finished_at < ${fromNow('-$1::float8')}
-          and not exists (select from ${deadLetters} where message_id = m.id)
-        order by finished_at limit $2
-      )`,
-    purgeDeadLetters: `delete from ${deadLetters} where id in (
-        select id from ${deadLetters} where created_at < ${fromNow('-$1::float8')} order by created_at limit $2
-      )`,
-    /** Attempts whose message was cancelled or ended otherwise meanwhile */
-    purgeRunning: `delete from ${tableOf(schema, 'flow_running')} r
-      where not exists (select from ${messages} m where m.id = r.message_id and m.finished_at is null)`,
-    purgeDeduplication: `delete from ${deduplication} where key in (
-        select key from ${deduplication} where expires_at < now() order by expires_at limit $1
-      )`,
   } as const;
 }

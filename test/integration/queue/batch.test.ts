@@ -69,3 +69,27 @@ it('as many entries of one queue as a batch may have are answered in time, each 
   );
   expect(rows.map(({ id }) => id)).toEqual(sent);
 });
+
+it.each(['Upstash-Workflow-Init', 'upstash-failure-callback-feature-set', 'Service-Workflow-RunId'])(
+  'a batch with %s is refused as a whole, whatever else is in it',
+  async (name) => {
+    const destination = `${receiver.url}/beside-workflow`;
+    const post = (path: string, headers: Record<string, string>, body: string) =>
+      fetch(`${gateway.url}/queue/v2/${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${TOKENS.queue}`, ...headers },
+        body,
+      });
+    const others = Array.from({ length: 300 }, () => ({ destination }));
+    const batch = JSON.stringify([...others, { destination, headers: { [name]: 'true' } }]);
+    for (const reply of [
+      await post('batch', {}, batch),
+      await post(`publish/${destination}`, { [name]: 'x' }, ''),
+    ]) {
+      expect(reply.status).toBe(412);
+      expect(((await reply.json()) as { error: string }).error.toLowerCase()).toContain(name.toLowerCase());
+    }
+    const rows = await namespace.query('select 1 from $schema.messages where url = $1', [destination]);
+    expect(rows).toEqual([]);
+  },
+);

@@ -211,15 +211,16 @@ it('buries a message whose retries are used up, and calls back with the id of th
     dlqId: expect.stringMatching(/^\d+-\d+$/),
   });
   const rows = await namespace.query(
-    'select message_id, response_status, response_body, error from $schema.dead_letters where id = $1',
+    `select message_id, failure_status, failure_body, failure_error
+      from $schema.dead_letters d join $schema.messages m on m.id = d.message_id where d.id = $1`,
     [told.dlqId],
   );
   expect(rows).toEqual([
     {
       message_id: reply.body.messageId,
-      response_status: 500,
-      response_body: Buffer.from('broken'),
-      error: null,
+      failure_status: 500,
+      failure_body: Buffer.from('broken'),
+      failure_error: null,
     },
   ]);
   expect(await state(reply.body.messageId)).toBe('FAILED');

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
@@ -26,13 +27,15 @@ interface Page {
   readonly cursor?: string;
 }
 
-async function page(query: string): Promise<Page> {
-  const reply = await fetch(`${gateway.url}/queue/v2/events?${query}`, {
+async function read(path: string): Promise<unknown> {
+  const reply = await fetch(`${gateway.url}/queue${path}`, {
     headers: { authorization: `Bearer ${TOKENS.queue}` },
   });
   expect(reply.status).toBe(200);
-  return (await reply.json()) as Page;
+  return reply.json();
 }
+
+const page = async (query: string) => (await read(`/v2/events?${query}`)) as Page;
 
 async function all(query: string): Promise<Page['events']> {
   const found: Page['events'] = [];
@@ -100,6 +103,46 @@ it("goes on and keeps all entries when they came before their day's table was ma
   await gateway.stop();
   await start();
   expect(await entries()).toEqual(before);
-  expect(await namespace.query('select 1 from $schema.events_other')).toEqual([]);
-  expect(await namespace.query(`select 1 from $schema.events_${today}`)).toHaveLength(3);
+});
+
+it('stores a large response once, in the dead letter, and its beginning for each attempt in the log', async () => {
+  const noise = randomBytes(500_000);
+  const large = Buffer.concat([noise, Buffer.alloc(500_000, 'text ')]);
+  const failing = await startReceiver((_, response) => {
+    response.writeHead(500, { 'X-Long': 'x'.repeat(10_000), 'X-Longer': 'y'.repeat(10_000) }).end(large);
+  });
+  try {
+    const headers = { 'upstash-retries': '3', 'upstash-retry-delay': '10' };
+    const { body } = await publish(gateway, failing.url, headers, 'tiny');
+    const letter = await eventually(async () => {
+      const { messages } = (await read(`/v2/dlq?messageId=${body.messageId}`)) as {
+        messages: { responseBodyBase64: string; responseHeader: object }[];
+      };
+      expect(messages).toHaveLength(1);
+      return messages[0];
+    });
+    expect(Buffer.from(letter?.responseBodyBase64 ?? '', 'base64').equals(large)).toBe(true);
+    expect(Object.keys(letter?.responseHeader ?? {})).toEqual(expect.arrayContaining(['X-Long', 'X-Longer']));
+    const errors = (await all(`messageId=${body.messageId}&state=ERROR`)) as unknown as {
+      responseBody: string;
+      responseHeader: object;
+    }[];
+    expect(errors).toHaveLength(4);
+    for (const { responseBody, responseHeader } of errors) {
+      expect(Buffer.from(responseBody, 'base64').equals(large.subarray(0, 16_384))).toBe(true);
+      expect(Object.keys(responseHeader)).toContain('X-Long');
+      expect(Object.keys(responseHeader)).not.toContain('X-Longer');
+    }
+    const [stored] = await namespace.query<{ bytes: number; way: string }>(
+      `select (select sum(pg_column_size(e.*)) from $schema.events e where message_id = m.id)::int
+          + pg_column_size(m.failure_body) as bytes, pg_column_compression(m.failure_body) as way
+        from $schema.messages m where id = $1`,
+      [body.messageId],
+    );
+    // half of it is text
+    expect(stored?.way).toBe('lz4');
+    expect(stored?.bytes).toBeLessThan(noise.length + 5 * 2 * 16_384);
+  } finally {
+    await failing.stop();
+  }
 });

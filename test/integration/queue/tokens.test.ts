@@ -93,11 +93,11 @@ it('gives up a message that was claimed again and again without an outcome', asy
   await namespace.query('update $schema.messages set claims = 20 where id = $1', [body.messageId]);
   await reaches(body.messageId, 'FAILED');
   expect(at('/killer')).toEqual([]);
-  const [letter] = await namespace.query<{ error: string; response_status: number }>(
-    'select error, response_status from $schema.dead_letters where message_id = $1',
+  const [letter] = await namespace.query<{ error: string; status: number }>(
+    'select failure_error as error, failure_status as status from $schema.messages where dead and id = $1',
     [body.messageId],
   );
-  expect(letter).toEqual({ error: 'given up: 20 attempts ended without an outcome', response_status: 0 });
+  expect(letter).toEqual({ error: 'given up: 20 attempts ended without an outcome', status: 0 });
 });
 
 it.each([

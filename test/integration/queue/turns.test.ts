@@ -410,3 +410,57 @@ it('never takes an empty id or an unknown filter for everything', async () => {
   const older = JSON.stringify({ messageIds: [body.messageId] });
   expect(await (await call('/v2/messages', 'DELETE', {}, older)).json()).toEqual({ cancelled: 1 });
 });
+
+it('pausing a queue stops the retries of its head, which keeps its place', async () => {
+  fails = (path) => path === '/paused-head';
+  const enqueue = (path: string) =>
+    call(`/v2/enqueue/retrying/${receiver.url}${path}`, 'POST', {
+      'upstash-retries': '5',
+      'upstash-retry-delay': '500',
+    });
+  await enqueue('/paused-head');
+  await enqueue('/behind-it');
+  await eventually(() => expect(at('/paused-head').length).toBeGreaterThan(0));
+  expect((await call('/v2/queues/retrying/pause', 'POST')).status).toBe(200);
+  // an attempt that was under way ends
+  const states = () =>
+    namespace.query<{ held: string }>(
+      `select held from $schema.messages where queue_name = 'retrying' and finished_at is null order by seq`,
+    );
+  await eventually(async () => expect(await states()).toEqual([{ held: 'order' }, { held: 'order' }]));
+  const attempts = at('/paused-head').length;
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  expect(at('/paused-head')).toHaveLength(attempts);
+  fails = () => false;
+  await call('/v2/queues/retrying/resume', 'POST');
+  await eventually(() => expect(at('/behind-it')).toHaveLength(1));
+  expect(at('/paused-head')).toHaveLength(attempts + 1);
+  expect(at('/paused-head').at(-1)?.headers['upstash-retried']).toBe(String(attempts));
+});
+
+it('leaves keys alone under which nothing may go yet', async () => {
+  const limit = { 'upstash-flow-control-key': 'quiet', 'upstash-flow-control-value': 'rate=1, period=1h' };
+  for (let i = 0; i < 3; i++) await publish(gateway, `${receiver.url}/quiet`, limit);
+  await eventually(async () => {
+    const held = await namespace.query(
+      `select 1 from $schema.messages where flow_key = 'quiet' and held = 'flow'`,
+    );
+    expect(held).toHaveLength(2);
+  });
+  const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+  await client.connect();
+  try {
+    await client.query('begin');
+    await client.query(`select from ${namespace.schema}.flow_controls where key = 'quiet' for update`);
+    // whoever asked for the key's room would now be seen waiting; the sweep comes every 3 s
+    for (const end = performance.now() + 7_000; performance.now() < end; ) {
+      const waiting = await namespace.query(
+        `select query from pg_stat_activity where wait_event_type = 'Lock' and query like '%${namespace.schema}%'`,
+      );
+      expect(waiting).toEqual([]);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  } finally {
+    await client.end();
+  }
+});
