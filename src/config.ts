@@ -60,7 +60,7 @@ export interface ConfigSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Every key, for the table in the README and the check that the file mentions all. */
+/** Every key, for the table in docs/configuration.md and the check that the file mentions all. */
 export function configLeaves(): SettingLeaf[] {
   return settingLeaves(configSchema);
 }

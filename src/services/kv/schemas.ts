@@ -131,7 +131,7 @@ export const kvSettings = z.strictObject({
     .min(1)
     .prefault([{}])
     .describe(
-      'Databases, each with an address and tokens of its own. Several numbers of one Redis do not reach each other (see README).',
+      'Databases, each with an address and tokens of its own. Several numbers of one Redis do not reach each other (docs/kv.md).',
     ),
 });
 
@@ -155,6 +155,6 @@ export const documents = {
   commands: z.array(commandBody).min(1),
   value: z.unknown().describe('Bytes that become the last argument.'),
   reply: success,
-  events: z.string().describe('Events `data: <kind>,<name>,...`; see README.'),
+  events: z.string().describe('Events `data: <kind>,<name>,...`; see docs/kv.md.'),
   replies: z.array(z.union([success, failure])).describe('One entry a row, in order.'),
 };
