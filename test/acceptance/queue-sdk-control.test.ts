@@ -150,7 +150,7 @@ it('dead letters: listed, read, sent again and removed', async () => {
     url: `${sink}/broken/1`,
     responseStatus: 500,
     responseBody: 'broken',
-    responseHeader: expect.objectContaining({ 'retry-after': ['0'] }),
+    responseHeader: expect.objectContaining({ 'Retry-After': ['0'] }),
     header: expect.objectContaining({ 'X-K': ['k'] }),
     body: '/broken/1',
     maxRetries: 0,
