@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Interrupted } from './interruption.mjs';
 import { root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
@@ -9,6 +10,8 @@ const names = ['redis', 'postgres', 'kafka', 'rabbitmq'];
 const startLimitMs = 10 * 60_000;
 const healthLimitSeconds = 180;
 const stopLimitMs = 120_000;
+/** Some of the checks that compose.yaml asks for. */
+const checkedLimitMs = 60_000;
 
 /** The addresses on the host; inside the containers the ports are the programs' own. */
 function addresses({ p, secrets }) {
@@ -104,6 +107,14 @@ function parseRows(text) {
   return Object.fromEntries(rows.map((line) => JSON.parse(line)).map((row) => [row.Service, row]));
 }
 
+/** What stood still for long counts as unhealthy until its next check, and `up --wait` would give up at once. */
+async function untilChecked(running, name) {
+  for (const deadline = Date.now() + checkedLimitMs; Date.now() < deadline; await sleep(500)) {
+    const { State, Health } = (await running())[name] ?? {};
+    if (State !== 'running' || Health !== 'unhealthy') return;
+  }
+}
+
 /**
  * The four backends as containers of compose.yaml.
  * @param {import('./native/backend.mjs').Context} context
@@ -134,6 +145,7 @@ export function dockerBackends(context) {
         (name) => before[name]?.Health !== 'healthy' || before[name]?.State !== 'running',
       );
       for (const name of down) if (before[name]?.State === 'paused') await compose(['unpause', name], 30_000);
+      await Promise.all(down.map((name) => untilChecked(running, name)));
       const started = down.length === 0 ? {} : await startTogether(compose, down, progress);
       return Object.fromEntries(wanted.map((name) => [name, started[name] ?? { state: 'running', ms: 0 }]));
     },

@@ -213,7 +213,7 @@ describe('monitor', () => {
       await eventually(() => expect(stream.text).toContain(name('last')));
       expect(stream.events[0]).toBe('"OK"');
       expect(stream.events.find((line) => line.includes('"set"'))).toMatch(
-        /^\d+\.\d{6} \[0 127\.0\.0\.1:\d+\] "set" ".*:m" "a \\"b\\"\\n" "EX" "1"$/,
+        /^\d+\.\d{6} \[0 [\d.]+:\d+\] "set" ".*:m" "a \\"b\\"\\n" "EX" "1"$/,
       );
       expect(stream.text).not.toMatch(/"auth"/i);
     }

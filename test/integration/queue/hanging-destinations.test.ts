@@ -133,7 +133,7 @@ it('a message fails in time although its destination gets probes alone, and says
   ids.push(...(await publishAll([dead.url], 27, headers)));
   await eventually(async () => {
     const letters = await namespace.query<{ error: string }>(
-      'select error from $schema.dead_letters where message_id = any($1)',
+      'select failure_error as error from $schema.messages where dead and id = any($1)',
       [ids],
     );
     expect(letters).toHaveLength(30);
