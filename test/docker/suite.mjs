@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { catchSignals, interruption } from '../../compose/interruption.mjs';
@@ -49,6 +49,8 @@ function options() {
 async function onEngine(name, { only, tests }, score) {
   mkdirSync(join(cache, 'work'), { recursive: true });
   const work = mkdtempSync(join(cache, 'work/'));
+  // tests of data of older programs run these natively, as a user without rights
+  chmodSync(work, 0o755);
   const engine = name === 'here' ? { env: {}, stop: async () => undefined } : await startEngine(name, work);
   const env = {
     ...engine.env,
