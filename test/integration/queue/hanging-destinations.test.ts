@@ -107,7 +107,8 @@ it('a destination that never answers costs a probe now and then, until it does',
   });
   expect(opened.nextProbeAt).toBeGreaterThan(opened.openedAt as number);
   const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
-  expect(metrics).toMatch(/portico_queue_circuits\{state="(open|half-open)"\} 1/);
+  // and those of the tests before
+  expect(metrics).toMatch(/portico_queue_circuits\{state="(open|half-open)"\} [1-9]/);
   // these may wait for a minute, in which the destination comes back
   await publishAll([sick.url], 20, { 'upstash-retries': '0', 'upstash-timeout': '60s' });
   await eventually(async () => expect((await destinationOf(sick))?.circuit).toBe('half-open'));
