@@ -6,10 +6,12 @@ import { eventually } from '../../support/eventually.js';
 import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { brokerClient } from '../../support/kafka.js';
 import { kvRequest } from '../../support/kv.js';
+import { removeQueueService } from '../../support/queue-cleanup.js';
 import { RawClient } from '../../support/raw-client.js';
 import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
 import { stopAfterEach } from '../../support/stop-after-each.js';
 import { TOKENS } from '../../support/tokens.js';
+import { dropSchema } from '../../support/vector.js';
 
 const MIB = 1024 * 1024;
 const stopLater = stopAfterEach();
@@ -110,14 +112,22 @@ describe('all services in one process', () => {
   let gateway: SpawnedGateway;
   const port = () => Number(new URL(gateway.url).port);
   const key = `unread:${randomBytes(4).toString('hex')}`;
+  const name = 'test_unread_replies';
 
   beforeAll(async () => {
-    gateway = await spawnGateway({ kv: {}, vector: {}, broker: {}, queue: {} });
+    gateway = await spawnGateway({
+      kv: {},
+      vector: { database: { schema: `${name}_vector` } },
+      broker: {},
+      queue: { schema: name, prefix: name },
+    });
     await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
   });
   afterAll(async () => {
     await kvRequest(gateway.url, ['DEL', key]);
     await gateway.stop();
+    await dropSchema(`${name}_vector`);
+    await removeQueueService(name, name);
   });
 
   const residentMiB = () =>

@@ -63,7 +63,11 @@ it('dead letters of the largest size are all sent again, by filter in pages and 
   type Resent = { cursor: string; responses: { messageId: string }[] };
   const later = { 'upstash-delay': '1h' };
   const [first, some] = await call<Resent>('/v2/dlq/retry?label=large-dead&count=10', 'POST', later);
-  expect([first, some.responses.length, some.cursor]).toEqual([201, 10, '0.0-0']);
+  expect([first, some.responses.length, some.cursor]).toEqual([
+    201,
+    10,
+    expect.stringMatching(/^\d+\.\d+-\d+$/),
+  ]);
   const letters = await namespace.query<{ id: string }>('select id from $schema.dead_letters');
   const [second, rest] = await call<Resent>(
     `/v2/dlq/retry?dlqIds=${letters.map(({ id }) => id).join(',')}`,
