@@ -7,13 +7,19 @@ const run = promisify(execFile);
 /** Each service's routes in turn; `npm run fuzz` takes ten minutes. */
 const SECONDS = 30;
 
+/**
+ * Whether a body stops the loop for seconds, as those that were found did, is what is held here. That every one of them stays
+ * within its bound, whenever the collector comes, is `npm run fuzz`'s.
+ */
+const SLACK = '4';
+
 /** As `src/services/index.ts` lists them. */
 const SERVICES = ['kv', 'vector', 'broker', 'queue'];
 
 test.each(SERVICES)('%s: whatever a request holds, the event loop goes on', async (service) => {
   const seed = String(randomInt(2 ** 31));
   const args = ['test/fuzz/run.mjs', '--service', service, '--seconds', String(SECONDS / SERVICES.length)];
-  const { stdout } = await run(process.execPath, [...args, '--seed', seed], {
+  const { stdout } = await run(process.execPath, [...args, '--seed', seed, '--slack', SLACK], {
     timeout: 280_000,
     maxBuffer: 64 * 1024 * 1024,
   }).catch((error: { stdout?: string; stderr?: string }) => {
