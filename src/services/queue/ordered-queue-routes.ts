@@ -34,12 +34,12 @@ const upsertQueue = route({
   errors: [400, 401, 403, 503],
   handle: async ({ body: { queueName, parallelism, paused } }, _context, { queues, turns }) => {
     checkName(queueName, 'queue');
-    await turns.send(
-      await queues.upsert(queueName, {
-        ...(parallelism == null ? {} : { parallelism }),
-        ...(paused == null ? {} : { paused }),
-      }),
-    );
+    const change = await queues.upsert(queueName, {
+      ...(parallelism == null ? {} : { parallelism }),
+      ...(paused == null ? {} : { paused }),
+    });
+    turns.letOut(change.letOut);
+    await turns.send(change.tokens);
     return {};
   },
 });
@@ -99,7 +99,9 @@ function pauseRoute(verb: 'pause' | 'resume') {
     errors: [400, 401, 403, 404, 503],
     handle: async ({ params: { queue: name } }, _context, { queues, turns }) => {
       if (!(await queues.exists(name))) throw new HttpError('not_found', `There is no queue ${name}.`);
-      await turns.send(await queues.upsert(name, { paused: verb === 'pause' }));
+      const { tokens, letOut } = await queues.upsert(name, { paused: verb === 'pause' });
+      turns.letOut(letOut);
+      await turns.send(tokens);
       return {};
     },
   });

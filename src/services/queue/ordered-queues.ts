@@ -33,6 +33,19 @@ interface QueueRow {
   last: string | null;
 }
 
+/** What a change of a queue lets go. */
+export interface QueueChange {
+  /** To be published after the commit. */
+  readonly tokens: readonly DueToken[];
+  readonly letOut: readonly LetOut[];
+}
+
+/** Attempts under a flow-control key that were let in and held before they began: their room is others'. */
+export interface LetOut {
+  readonly key: string;
+  readonly unmade: number;
+}
+
 /** Queues of one step of a list, and messages that it counts of each. */
 const LISTED = 100;
 const COUNTED_FIRST = 1_000;
@@ -94,18 +107,19 @@ export class OrderedQueues {
   }
 
   /** `undefined` leaves a property as it is. */
-  async upsert(name: string, change: { parallelism?: number; paused?: boolean }): Promise<DueToken[]> {
+  async upsert(name: string, change: { parallelism?: number; paused?: boolean }): Promise<QueueChange> {
     return this.database.transaction(async (connection) => {
       await connection.query(this.sql.create, [name]);
       await connection.query(this.sql.change, [name, change.parallelism ?? null, change.paused ?? null]);
-      if (change.paused === true) await connection.query(this.sql.hold, [name]);
-      return this.releaseWith(connection, name);
+      const letOut =
+        change.paused === true ? (await connection.query<LetOut>(this.sql.hold, [name])).rows : [];
+      return { tokens: await this.releaseWith(connection, name), letOut };
     });
   }
 
   /** Holds what has its turn in a paused queue and waits for an attempt: one that ended just when its queue was paused. */
-  async holdPaused(): Promise<void> {
-    await this.database.query(this.sql.hold, [null]);
+  async holdPaused(): Promise<readonly LetOut[]> {
+    return (await this.database.query<LetOut>(this.sql.hold, [null])).rows;
   }
 
   async exists(name: string): Promise<boolean> {
@@ -174,13 +188,21 @@ function statements(schema: string) {
         updated_at = now() where name = $1`,
     /**
      * $1 a name, or null for all. No message keeps its turn that is not being delivered; resumed, the queue gives it to the
-     * first again. There are no more of these than the parallelism.
+     * first again. There are no more of these than the parallelism. What a flow-control key had let in must be let in anew:
+     * meanwhile another has its room.
      */
-    hold: `update ${messages} m set held = 'order', sweep_at = 'infinity'
-      from ${queues} q
-      where q.paused and ($1::text is null or q.name = $1) and m.queue_name = q.name and m.finished_at is null
-        and (m.held is null or m.held = 'flow') and m.callback_of is null and m.state <> 'FAILING'
-        and (m.lease_until is null or m.lease_until < now())`,
+    hold: `with stopped as (
+        update ${messages} m set held = 'order', sweep_at = 'infinity'
+        from ${queues} q
+        where q.paused and ($1::text is null or q.name = $1) and m.queue_name = q.name and m.finished_at is null
+          and (m.held is null or m.held = 'flow') and m.callback_of is null and m.state <> 'FAILING'
+          and (m.lease_until is null or m.lease_until < now())
+        returning m.id, m.claims
+      ), let_out as (
+        delete from ${tableOf(schema, 'flow_running')} r using stopped where r.message_id = stopped.id
+        returning r.key, r.claims > stopped.claims as unmade
+      )
+      select key, (count(*) filter (where unmade))::int as unmade from let_out group by key`,
     exists: `select from ${queues} where name = $1`,
     /** $1 a name, or null for all; $2 the name behind which the step begins */
     list: `select name, parallelism, paused, extract(epoch from created_at)::float8 * 1000 as created_ms,

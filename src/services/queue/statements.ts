@@ -38,6 +38,7 @@ export function queueStatements(schema: string) {
   const free = '(lease_until is null or lease_until < now())';
   const claimable = `finished_at is null and held is null and state <> 'FAILING' and ${free}
     and due_at <= ${fromNow(String(EARLY_MS))}`;
+  const isPaused = inPausedQueue(schema);
   // under a flow-control key the claim that follows must have been let in
   const letIn = `(flow_key is null or exists (
     select from ${tableOf(schema, 'flow_running')} r where r.message_id = id and r.claims = ${messages}.claims + 1))`;
@@ -88,11 +89,12 @@ export function queueStatements(schema: string) {
 
     /**
      * $1 ids, $2 claims, $3 delays, $4 grace, both in ms. No attempt was made, so the claim is not counted among those that
-     * ended without an outcome, and the attempt stays due when it was.
+     * ended without an outcome, and the attempt stays due when it was. In a paused queue it waits until that is resumed.
      */
     postpone: `with done as (
         update ${messages} m set lease_until = null, claims = m.claims - 1,
-          sweep_at = ${fromNow('(p.delay_ms + $4::float8)')}
+          held = case when ${isPaused} then 'order' end,
+          sweep_at = case when ${isPaused} then 'infinity' else ${fromNow('(p.delay_ms + $4::float8)')} end
         from (
           select id, delay_ms
           from ${messages} join unnest($1::text[], $2::int[], $3::float8[]) as away (id, claims, delay_ms) using (id, claims)
@@ -120,13 +122,15 @@ export function queueStatements(schema: string) {
   } as const;
 }
 
+/** An attempt of message `m` that is still to come waits until its queue is resumed; callbacks end what was begun. */
+const inPausedQueue = (schema: string) => `m.queue_name is not null and m.callback_of is null
+  and exists (select from ${tableOf(schema, 'queues')} q where q.name = m.queue_name and q.paused)`;
+
 /** How attempts end, many in one statement. */
 function outcomeStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
   const events = tableOf(schema, 'events');
-  // a retry of a paused queue waits until it is resumed; callbacks end what was begun
-  const isPaused = `o.state = 'RETRY' and m.queue_name is not null and m.callback_of is null
-    and exists (select from ${tableOf(schema, 'queues')} q where q.name = m.queue_name and q.paused)`;
+  const isPaused = `o.state = 'RETRY' and ${inPausedQueue(schema)}`;
   const record = `id text, claims int, state text, delay_ms float8, error text, status int, headers json, body text,
     log_headers json, log_body text`;
   return {

@@ -65,7 +65,7 @@ export class Sweeper {
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
       await this.sweep();
-      await queues.holdPaused();
+      turns.letOut(await queues.holdPaused());
       await turns.repair();
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');

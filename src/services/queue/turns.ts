@@ -2,7 +2,7 @@ import type { Logger } from '../../lib/logger.js';
 import { Coalescer } from './coalescer.js';
 import type { FlowControls } from './flow-controls.js';
 import type { FlowControl, Token } from './message.js';
-import type { DueToken, OrderedQueues } from './ordered-queues.js';
+import type { DueToken, LetOut, OrderedQueues } from './ordered-queues.js';
 import type { TokenSender } from './token-sender.js';
 
 /** What messages wait for that were just stored. */
@@ -52,6 +52,11 @@ export class Turns {
   begin({ queues, flows }: Waiting): void {
     for (const name of queues) void this.releaseQueue(name);
     for (const flow of flows) void this.releaseKey(flow.key, { flow });
+  }
+
+  /** To be called, and not waited for, when messages that their key had let in were held with their queue. */
+  letOut(all: readonly LetOut[]): void {
+    for (const { key, unmade } of all) void this.releaseKey(key, { unmade });
   }
 
   /** Publishes tokens of messages that were let go; the sweeper finds what is lost. */
