@@ -57,7 +57,7 @@ export class DeadLetterStore {
     this.search = new DeadLetterSearch(database, schema);
   }
 
-  /** A page of at most `count` letters and 16 MiB of bodies; where few fit it may have fewer, and a cursor all the same. */
+  /** A page of at most `count` letters and 4 MiB of bodies; where few fit it may have fewer, and a cursor all the same. */
   async list(query: DeadLetterQuery, page: DeadLetterPage): Promise<LetterPage> {
     const found = await this.search.find(query, page);
     const [fitting = []] = pieces(found.letters);
@@ -75,7 +75,7 @@ export class DeadLetterStore {
     };
   }
 
-  /** Letters in the order of their time, in pieces of at most 16 MiB of bodies, and where the search goes on. */
+  /** Letters in the order of their time, in pieces of at most 4 MiB of bodies, and where the search goes on. */
   async find(
     query: DeadLetterQuery,
     page: DeadLetterPage,
