@@ -1,13 +1,9 @@
+import { parseEnvFile } from '../../compose/secrets.mjs';
+
 /** Parses lines of `NAME=value`, quoted where a shell would need it. */
 export function parseConnection(text) {
-  const pairs = text
-    .split('\n')
-    .filter((line) => /^[A-Z_]+=/.test(line))
-    .map((line) => [
-      line.slice(0, line.indexOf('=')),
-      line.slice(line.indexOf('=') + 1).replace(/^'(.*)'$/, '$1'),
-    ]);
-  return Object.fromEntries(pairs);
+  const pairs = Object.entries(parseEnvFile(text));
+  return Object.fromEntries(pairs.map(([name, value]) => [name, value.replace(/^'(.*)'$/, '$1')]));
 }
 
 async function call(url, authorization, body, headers = {}) {
