@@ -1,4 +1,5 @@
 import { type DestinationView, KnownDestinations, newShare, type Share } from './known-destinations.js';
+import { Recalls } from './recalls.js';
 import { ReturnTimes } from './return-times.js';
 import { hasRoom, WAITING_BYTES } from './room.js';
 import {
@@ -28,6 +29,7 @@ const TICK_MS = 100;
 export class DestinationPlaces {
   private readonly destinations: KnownDestinations<Guest>;
   private readonly returns = new ReturnTimes();
+  private readonly recalls: Recalls;
   private readonly keys = new Map<string, Share>();
   /** Attempts with an active place, the oldest first. */
   private readonly visits = new Set<Visit>();
@@ -41,23 +43,26 @@ export class DestinationPlaces {
   private readonly counts = { opened: 0, inVain: 0, turnedAway: { share: 0, circuit: 0 } };
 
   constructor(private readonly options: PlacesOptions) {
-    const { circuitFailures: failures, circuitOpenMs: openMs } = options;
+    const { circuitFailures: failures, circuitOpenMs: openMs, recall } = options;
+    this.recalls = new Recalls(recall);
     this.destinations = new KnownDestinations({ failures, openMs }, (destination) => {
       this.unclosed.delete(destination);
       this.returns.forget(destination);
+      this.recalls.forget(destination);
     });
   }
 
   enter(visitor: Visitor): Entry | Promise<Entry> {
     const destination = this.destinations.at(new URL(visitor.url).origin);
     const key = this.keyOf(visitor);
+    this.recalls.drop(destination, visitor.token.id);
     if (destination.circuit.state !== 'closed') return this.enterUnclosed(visitor, destination, key);
     if (this.hasRoom(destination, key)) return this.begin(visitor, destination, key, false);
     const { movedAt, slow } = destination;
     const moves = slow === false && this.options.now() - movedAt <= WAIT_MS;
     // those that wait hold active places
     if (moves && this.queued < this.options.active / 8) return this.queue(visitor, destination);
-    return this.turnAway(destination, 'share');
+    return this.turnAway(visitor, destination, 'share');
   }
 
   /** Destinations with attempts under way or a circuit that is not closed, at most `most`. */
@@ -87,7 +92,8 @@ export class DestinationPlaces {
       return this.begin(visitor, destination, key, true);
     }
     const heldMs = Math.min(visitor.overdueMs, now - (circuit.openSince ?? now));
-    if (heldMs < visitor.timeoutMs) return this.turnAway(destination, 'circuit', circuit.nextProbeAt);
+    if (heldMs < visitor.timeoutMs)
+      return this.turnAway(visitor, destination, 'circuit', circuit.nextProbeAt);
     this.counts.inVain += 1;
     return { kind: 'in vain', reason: inVainReason(destination, heldMs) };
   }
@@ -140,6 +146,7 @@ export class DestinationPlaces {
     destination.ends(ending === 'answered', now - startedAt, waited, now);
     if (ending === 'answered') {
       this.returns.heard(destination, wasSilent);
+      if (wasSilent) this.recalls.answers(destination);
       if (destination.circuit.answered()) this.unclosed.delete(destination);
     } else if (waited && destination.circuit.unanswered(now)) {
       this.counts.opened += 1;
@@ -157,7 +164,7 @@ export class DestinationPlaces {
       const waiter: Guest = { visitor, answer };
       const timer = setTimeout(() => {
         destination.queue.splice(destination.queue.indexOf(waiter), 1);
-        answer(this.turnAway(destination, 'share'));
+        answer(this.turnAway(visitor, destination, 'share'));
       }, WAIT_MS);
       this.queued += 1;
       destination.queue.push(waiter);
@@ -175,10 +182,17 @@ export class DestinationPlaces {
     }
   }
 
-  private turnAway(destination: Place, reason: 'share' | 'circuit', notBefore = 0): Entry {
+  private turnAway(
+    { token }: Visitor,
+    destination: Place,
+    reason: 'share' | 'circuit',
+    notBefore = 0,
+  ): Entry {
     this.counts.turnedAway[reason] += 1;
     destination.turnedAway += 1;
-    const awayMs = this.returns.awayMs(destination, this.options.now(), notBefore);
+    const now = this.options.now();
+    const awayMs = this.returns.awayMs(destination, now, notBefore);
+    this.recalls.keep(destination, token, awayMs, now);
     if (this.timer === undefined) this.wake();
     return { kind: 'away', awayMs };
   }
@@ -194,8 +208,9 @@ export class DestinationPlaces {
       this.turnWaiting(visit);
     }
     this.returns.prune(now);
+    this.recalls.tick(now);
     this.timer = undefined;
-    if (this.visits.size > 0 || !this.returns.isIdle) this.wake();
+    if (this.visits.size > 0 || !this.returns.isIdle || !this.recalls.isIdle) this.wake();
   }
 
   /** Where all waiting places are taken it keeps its active one, among those of the suspects. */

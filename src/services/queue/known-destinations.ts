@@ -1,4 +1,5 @@
 import { Circuit, type CircuitOptions, type CircuitState } from './circuit.js';
+import type { Away } from './recalls.js';
 
 /** Destinations that are remembered while nothing goes to them. */
 const MOST_REMEMBERED = 10_000;
@@ -36,6 +37,8 @@ export class Destination<W = unknown> implements Share {
   returnAt = Number.NEGATIVE_INFINITY;
   readonly circuit: Circuit;
   readonly queue: W[] = [];
+  /** Messages that were turned away for long, by id. */
+  readonly away = new Map<string, Away>();
   /** Usual time to an answer, in ms; `undefined` before the first. */
   private latency: number | undefined;
   /** When the last answer came, or later the first attempt began of those that are under way. */

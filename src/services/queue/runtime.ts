@@ -100,6 +100,7 @@ function openParts(
   const queues = new OrderedQueues(database, schema, graceMs);
   const flows = new FlowControls(database, schema, graceMs);
   const sender = new TokenSender(publisher);
+  const turns = new Turns({ queues, flows, sender, log });
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
     database,
@@ -108,7 +109,7 @@ function openParts(
     queues,
     flows,
     sender,
-    turns: new Turns({ queues, flows, sender, log }),
+    turns,
     places: new DestinationPlaces({
       active: config.concurrency,
       waiting: config.waitingConcurrency,
@@ -116,6 +117,7 @@ function openParts(
       slowAfterMs: config.slowAfterMs,
       circuitFailures: config.circuitFailures,
       circuitOpenMs: config.circuitOpenMs,
+      recall: (tokens) => void turns.send(tokens.map((token) => ({ ...token, delayMs: 0 }))),
       now: () => performance.now(),
     }),
     events: new EventLog(database, schema, config.logRetention * 1_000),

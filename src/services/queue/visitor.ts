@@ -1,4 +1,5 @@
 import type { Destination, Share, Waiter } from './known-destinations.js';
+import type { Token } from './message.js';
 
 export interface PlacesOptions {
   /** Attempts at once that are being made or have waited for less than `slowAfterMs`. */
@@ -12,12 +13,15 @@ export interface PlacesOptions {
   /** See `CircuitOptions`. */
   readonly circuitFailures: number;
   readonly circuitOpenMs: number;
+  /** Has messages come again that were turned away, before their time. */
+  readonly recall: (tokens: readonly Token[]) => void;
   /** Milliseconds on any clock that does not jump. */
   readonly now: () => number;
 }
 
 /** Who asks for a place. */
 export interface Visitor {
+  readonly token: Token;
   readonly url: string;
   readonly flowKey: string | undefined;
   /** Of the body. */

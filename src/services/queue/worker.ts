@@ -115,6 +115,7 @@ export class Worker {
   private enter(message: ClaimedMessage, onWaiting: () => void): Entry | Promise<Entry> {
     const { places, now, timeoutMs } = this.tools;
     return places.enter({
+      token: { id: message.id, attempt: message.attempt },
       url: message.url,
       flowKey: message.details.flow?.key,
       bytes: message.body.length,

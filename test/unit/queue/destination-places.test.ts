@@ -1,12 +1,17 @@
 import { DestinationPlaces } from '../../../src/services/queue/destination-places.js';
+import type { Token } from '../../../src/services/queue/message.js';
 import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/visitor.js';
 
 const URL_A = 'http://a.example/1';
 let now: number;
+let messages = 0;
+/** Messages that were called back. */
+const called: Token[] = [];
 const open: DestinationPlaces[] = [];
 beforeEach(() => {
   jest.useFakeTimers();
   now = 0;
+  called.length = 0;
 });
 afterEach(() => {
   for (const places of open.splice(0)) places.stop();
@@ -21,6 +26,7 @@ function places(change: Partial<PlacesOptions> = {}): DestinationPlaces {
     slowAfterMs: 500,
     circuitFailures: 3,
     circuitOpenMs: 10_000,
+    recall: (tokens) => void called.push(...tokens),
     now: () => now,
     ...change,
   });
@@ -29,6 +35,7 @@ function places(change: Partial<PlacesOptions> = {}): DestinationPlaces {
 }
 
 const visitor = (url: string, flowKey?: string) => ({
+  token: { id: `m${++messages}`, attempt: 0 },
   url,
   flowKey,
   bytes: 1,
@@ -96,6 +103,37 @@ it('lets those who were turned away by one that answers come again as fast as it
   }
   expect(away.length).toBeGreaterThan(400);
   expect(Math.max(...away)).toBeLessThan(1_000);
+});
+
+it('calls those back, once each, who were sent away for long before their destination first answered', async () => {
+  const some = places();
+  for (let round = 0; round < 2; round++) {
+    for (let host = 0; host < 100; host++) await taken(some, `http://h${host}.example/`, 100);
+    await pass(600);
+  }
+  const first = await leaveOf(enter(some, URL_A));
+  const away: Token[] = [];
+  while (away.length < 130) {
+    const who = visitor(URL_A);
+    const entry = await some.enter(who);
+    if (entry.kind === 'away' && entry.awayMs > 2_500) away.push(who.token);
+  }
+  await pass(400);
+  expect(called).toEqual([]);
+  first('answered');
+  await pass(400);
+  expect(called).toEqual(expect.arrayContaining(away));
+  const times = called.length;
+  expect(new Set(called.map(({ id }) => id)).size).toBe(times);
+  // it falls silent again, and answers again
+  await pass(2_000);
+  const entries = await Promise.all(away.map((token) => some.enter({ ...visitor(URL_A), token })));
+  await pass(2_000);
+  expect(entries.filter(({ kind }) => kind === 'away')).not.toEqual([]);
+  const leave = await leaveOf(entries.find(({ kind }) => kind === 'place') as Entry);
+  leave('answered');
+  await pass(500);
+  expect(called.length).toBe(times);
 });
 
 it('hands the place of a destination that answers to the one that waits longest', async () => {
