@@ -18,6 +18,12 @@ function holderOf(file) {
   }
 }
 
+/** @returns {number | undefined} the living process that holds a lock */
+export function lockHolder(file) {
+  const holder = holderOf(file);
+  return holder !== undefined && isAlive(holder) ? holder.pid : undefined;
+}
+
 /** Moves a dead holder's lock away. Another waiter may have done so and hold it now: then it is put back. */
 function clearStale(file, dead) {
   const moved = `${file}.${process.pid}.stale`;

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { backends } from './backends.mjs';
 import { forgetEngine } from './engine.mjs';
 import { stopGateway } from './gateway.mjs';
-import { withLock } from './lock.mjs';
+import { lockHolder, withLock } from './lock.mjs';
 import { readPidFile, signalAll, waitGone } from './processes.mjs';
-import { forgetPorts, profile } from './profile.mjs';
+import { forgetPorts, profile, stateDir } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 
 /** A launcher in the foreground stops what it started by itself: gateway 25 s, the slowest backend 25 s. */
@@ -20,13 +20,18 @@ async function stopLauncher(p, say) {
   return true;
 }
 
+/** A start that still fetches Node or packages has begun nothing that could be stopped. */
+function nothing(words) {
+  const installer = lockHolder(join(stateDir, 'install.lock'));
+  const hint = `process ${installer} is still installing what a start or a test needs; end that one where it runs.`;
+  console.log(installer === undefined ? words : `${words.replace('.', '')}, but ${hint}`);
+  return 0;
+}
+
 /** @returns {Promise<number>} the exit code */
 export async function stop() {
   const say = createProgress();
-  if (!existsSync(profile('dev').run)) {
-    console.log('Nothing runs.');
-    return 0;
-  }
+  if (!existsSync(profile('dev').run)) return nothing('Nothing runs.');
   const set = await backends('dev');
   const p = set.profile;
   const asked = await stopLauncher(p, say);
@@ -45,6 +50,7 @@ export async function stop() {
   forgetPorts(p);
   const ended = Object.entries(outcomes).filter(([, outcome]) => outcome !== 'absent');
   for (const [name, outcome] of ended) say(name, outcome);
-  console.log(asked || ended.length > 0 ? 'Stopped.' : 'Nothing ran.');
+  if (!asked && ended.length === 0) return nothing('Nothing ran.');
+  console.log('Stopped.');
   return 0;
 }

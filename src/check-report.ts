@@ -32,9 +32,16 @@ function setVariables(config: Config): string[] {
   });
 }
 
+/** What a client on this machine connects to: an address that stands for every interface is one to listen at. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  const address = host === '::' ? '::1' : host;
+  return address.includes(':') ? `[${address}]` : address;
+}
+
 export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
   const { port, operationsPort } = config.http;
-  const host = config.http.host.includes(':') ? `[${config.http.host}]` : config.http.host;
+  const host = reachable(config.http.host);
   const url = `http://${host}:${port}`;
   const enabled = enabledServices(config);
   const backends: Record<BackendName, 'needed' | 'given' | 'unused'> = {

@@ -343,6 +343,16 @@ describe('a service without the address of its backend', () => {
   });
 });
 
+it.each([
+  ['0.0.0.0', 'http://127.0.0.1:8070'],
+  ['::', 'http://[::1]:8070'],
+  ['::1', 'http://[::1]:8070'],
+  ['192.168.1.4', 'http://192.168.1.4:8070'],
+])('who listens at %s is reached at %s', (host, url) => {
+  const environment = { PORTICO_HTTP_HOST: host, PORTICO_REDIS_URL: 'redis://127.0.0.1:6379' };
+  expect(checkReport(loadConfig({ environment }, false))).toMatchObject({ url, operationsUrl: url });
+});
+
 describe('a reference to a variable in the file', () => {
   const reference = (name: string) => `\${${name}}`;
   const document = {
