@@ -58,7 +58,8 @@ export async function checkImage({ env, score: { check, say } }) {
     const components = sbom.components.map(({ name }) => name);
     for (const name of ['node', 'libc6', 'express', 'ioredis'])
       demand(components.includes(name), `${name} is missing`);
-    demand(!components.includes('jest'), 'jest is in it');
+    for (const name of ['jest', 'openpgp']) demand(!components.includes(name), `${name} is in it`);
+    demand((await node(`require('fs').existsSync('node_modules/openpgp')`)).trim() === 'false', 'openpgp');
     const folders = await node(
       `['libc6', 'libstdc++6', 'libgcc-s1', 'node'].every((n) => require('fs').statSync('/usr/share/doc/' + n + '/copyright').size > 0)`,
     );
