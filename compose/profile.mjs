@@ -17,7 +17,7 @@ import { readPidFile } from './processes.mjs';
  * @property {number} rabbitmqEpmd
  *
  * @typedef {object} Profile
- * @property {string} name `dev` (npm start) or `test` (npm test)
+ * @property {string} name `dev` (npm start), `test` (npm test), or `test-` and a name: one of its sets of backends
  * @property {string} dir the profile's own folder; dev's is `.portico` itself
  * @property {string} data
  * @property {string} logs
@@ -51,6 +51,9 @@ export const launcherVariables = [
 /** Clear of the programs' usual ports (5432, 5672, 6379, 9092) and below Linux' ephemeral range (32768 up). */
 const portBases = { dev: 18070, test: 19070 };
 export const profileNames = Object.keys(portBases);
+
+/** Whether it is a profile of the tests, which have several sets of backends beside each other. */
+const isTest = (name) => /^test(-[a-z]+)?$/.test(name);
 
 /** The ports of a block: base + 1 is Redis, + 2 Postgres, and so on to base + 8. */
 function portsFrom(base, gateway) {
@@ -89,7 +92,7 @@ function portBase(name, run) {
   const noted = notedPortBase(run);
   if (noted !== undefined && anythingRuns(run)) return noted;
   const text = process.env.PORTICO_PORT_BASE;
-  if (text === undefined || text === '') return noted ?? portBases[name];
+  if (text === undefined || text === '') return noted ?? portBases[isTest(name) ? 'test' : 'dev'];
   const base = Number(text);
   if (!Number.isInteger(base) || base < 1024 || base > 64_000) {
     throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 64000, not '${text}'`);
@@ -121,12 +124,12 @@ export function forgetPorts(p) {
 }
 
 /**
- * @param {string} name `dev` or `test`
+ * @param {string} name `dev`, `test` or `test-...`
  * @returns {Profile}
  * @throws {Error} when the name is unknown or PORTICO_PORT_BASE is not a port
  */
 export function profile(name) {
-  if (!Object.hasOwn(portBases, name)) throw new Error(`unknown profile '${name}': use dev or test`);
+  if (name !== 'dev' && !isTest(name)) throw new Error(`unknown profile '${name}': use dev or test`);
   const dir = name === 'dev' ? stateDir : join(stateDir, name);
   const run = join(dir, 'run');
   const gateway = Number(process.env.PORTICO_HTTP_PORT || 8070);

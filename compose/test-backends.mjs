@@ -1,10 +1,10 @@
-import { existsSync, rmSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { backends } from './backends.mjs';
 import { forgetEngine } from './engine.mjs';
 import { portIsFree } from './ports.mjs';
 import { readPidFile } from './processes.mjs';
-import { forgetPorts, makeFolders, notePorts, profile, root, withPortBase } from './profile.mjs';
+import { forgetPorts, notePorts, profile, withPortBase } from './profile.mjs';
 
 /** Another checkout's tests may have the first block of ports. */
 const blocks = 20;
@@ -18,58 +18,39 @@ export const keeperFile = () => join(profile('test').run, 'keeper.pid');
 /** Whether an `npm run backends` keeps the backends of the tests. */
 export const areKept = () => readPidFile(keeperFile()) !== undefined;
 
-/** What the tests of a service need, by how their files are called. */
-const needs = {
-  kv: ['redis'],
-  vector: ['postgres'],
-  broker: ['kafka'],
-  queue: ['postgres', 'rabbitmq'],
-  compose: [],
-  package: ['redis'],
-};
-
-/** @param {string} path of a test file or a folder of them, from the root */
-function needsOf(path) {
-  if (/^test\/(unit|contract\/imports)/.test(path)) return [];
-  const service = /^test\/(?:integration|acceptance)\/([a-z]+)/.exec(path)?.[1] ?? '';
-  return needs[service] ?? allBackends;
+/** Blocks of ports that nobody uses, one for each profile, noted for the programs that the tests start. */
+async function chooseFreePorts(profiles) {
+  const wished = process.env.PORTICO_PORT_BASE;
+  // from now on the notes say it, to whatever is started
+  delete process.env.PORTICO_PORT_BASE;
+  const first = wished ? Number(wished) + 1000 : 19070;
+  const rest = [...profiles];
+  for (let block = 0; block < blocks && rest.length > 0; block += 1) {
+    const p = withPortBase(rest[0], first + block * blockSize);
+    const { gateway, ...ports } = p.ports;
+    const free = await Promise.all(Object.values(ports).map(portIsFree));
+    if (!free.every(Boolean)) continue;
+    notePorts(p);
+    rest.shift();
+  }
+  if (rest.length === 0) return;
+  const last = first + blocks * blockSize;
+  throw new Error(`too few free blocks of ports from ${first} to ${last}; set PORTICO_PORT_BASE`);
 }
 
 /**
- * The backends that a run of the tests needs.
- * @param {string[]} args what jest is given; anything but names of files and folders may choose any test
+ * Room for fresh backends, one set for each profile: what an earlier run left is ended, its data are forgotten, and
+ * ports are chosen.
+ * @param {readonly string[]} names of profiles
  */
-export function backendsFor(args) {
-  const isPath = (arg) => existsSync(resolve(root, arg));
-  if (args.length === 0 || !args.every(isPath)) return allBackends;
-  const wanted = args.flatMap((arg) => needsOf(relative(root, resolve(root, arg))));
-  return allBackends.filter((name) => wanted.includes(name));
-}
-
-/** The first block of ports that nobody uses, noted for the programs that the tests start. */
-async function chooseFreePorts() {
-  const first = profile('test');
-  makeFolders(first);
-  if (process.env.PORTICO_PORT_BASE) return;
-  forgetPorts(first);
-  for (let block = 0; block < blocks; block += 1) {
-    const p = withPortBase(profile('test'), 19070 + block * blockSize);
-    const { gateway, ...ports } = p.ports;
-    const free = await Promise.all(Object.values(ports).map(portIsFree));
-    if (free.every(Boolean)) return notePorts(p);
+export async function makeRoom(names) {
+  for (const name of names) {
+    const before = await backends(name);
+    await before.stop();
+    await before.reset();
+    forgetPorts(before.profile);
   }
-  throw new Error(
-    `no free block of ports from 19070 to ${19070 + blocks * blockSize}; set PORTICO_PORT_BASE`,
-  );
-}
-
-/** Fresh backends: what an earlier run left is ended and its data forgotten. */
-export async function freshBackends() {
-  const before = await backends('test');
-  await before.stop();
-  await before.reset();
-  await chooseFreePorts();
-  return backends('test');
+  await chooseFreePorts(names.map(profile));
 }
 
 /** @throws {Error} with every reason when one does not start */

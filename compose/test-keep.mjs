@@ -1,18 +1,12 @@
 import { join } from 'node:path';
+import { backends } from './backends.mjs';
 import { ensurePackages } from './ensure.mjs';
 import { catchSignals, Interrupted, interrupted } from './interruption.mjs';
 import { withLock } from './lock.mjs';
 import { writePidFile } from './processes.mjs';
 import { makeFolders, profile } from './profile.mjs';
 import { createProgress } from './progress.mjs';
-import {
-  allBackends,
-  areKept,
-  dropBackends,
-  freshBackends,
-  keeperFile,
-  startBackends,
-} from './test-backends.mjs';
+import { allBackends, areKept, dropBackends, keeperFile, makeRoom, startBackends } from './test-backends.mjs';
 
 // npm run backends: keeps the backends of the tests until Ctrl-C, for any number of `npm test -- FILE`.
 
@@ -26,7 +20,8 @@ async function main() {
   // a run of the tests that has backends of its own is let end first
   const lock = join(profile('test').run, 'test.lock');
   const waiting = (pid) => say('backends', `npm test is at work (process ${pid}); waiting for it`);
-  const set = await withLock(lock, freshBackends, waiting);
+  await withLock(lock, () => makeRoom(['test']), waiting);
+  const set = await backends('test');
   try {
     await withLock(lock, () => startBackends(set, allBackends, say), waiting);
     writePidFile(keeperFile(), process.pid);

@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { backends } from './backends.mjs';
 import { ensureBuild, ensurePackages } from './ensure.mjs';
@@ -11,17 +9,19 @@ import { testPrograms } from './native/test-programs.mjs';
 import { makeFolders, profile, root, stateDir } from './profile.mjs';
 import { createProgress } from './progress.mjs';
 import { runProgram } from './run-program.mjs';
-import { areKept, backendsFor, dropBackends, freshBackends, startBackends } from './test-backends.mjs';
+import { areKept, dropBackends, makeRoom, startBackends } from './test-backends.mjs';
+import { runJest } from './test-jest.mjs';
+import { backendsFor, testLanes } from './test-lanes.mjs';
 
-/** No run of the tests takes this long (13 min on two cores, ten times that on a busy one); one that hangs must end all the same. */
-const jestLimitMs = 180 * 60_000;
-/** jest has written its report and yet does not end: a test left something open. */
-const jestExitLimitMs = 60_000;
-/** The same for lint and types, which take 10 s and 20 s. */
+/** Lint and types take 10 s and 20 s on two cores; one that hangs must end all the same. */
 const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
+/** Tests wait most of their time; more lanes than these would fight for two cores. */
+const lanesAtOnce = 3;
 const say = createProgress();
+/** @param {string} lane */
+const profileOf = (lane) => `test-${lane}`;
 const score = { passed: 0, failed: 0 };
 
 /** One step that counts as one test. */
@@ -41,43 +41,6 @@ async function step(name, work) {
   }
 }
 
-/** Ends a jest that stays although its report is there; jest's exit code then says that the run has failed. */
-function endWhenStuck(file, end) {
-  let reportedAt;
-  const timer = setInterval(() => {
-    if (reportedAt === undefined && existsSync(file)) reportedAt = Date.now();
-    if (reportedAt === undefined || Date.now() - reportedAt < jestExitLimitMs) return;
-    clearInterval(timer);
-    say('jest', 'does not end after its last test: a test left a connection, a timer or a server open');
-    end();
-  }, 500);
-  return { cancel: () => clearInterval(timer) };
-}
-
-/** Runs jest in a session of its own, so that a Ctrl-C comes to this process alone, which ends it with all its children. */
-async function runJest(args, env) {
-  const file = join(env.folder, 'jest.json');
-  rmSync(file, { force: true });
-  const jest = join(root, 'node_modules/jest/bin/jest.js');
-  const child = spawn(process.execPath, [jest, '--runInBand', '--json', `--outputFile=${file}`, ...args], {
-    cwd: root,
-    env: { ...process.env, ...env.variables },
-    // With --json the report goes to standard output as well; the file has it.
-    stdio: ['ignore', 'ignore', 'inherit'],
-    detached: true,
-  });
-  const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
-  const timer = setTimeout(end, jestLimitMs);
-  const stuck = endWhenStuck(file, end);
-  interruption.addEventListener('abort', end, { once: true });
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  clearTimeout(timer);
-  stuck.cancel();
-  interruption.removeEventListener('abort', end);
-  if (interruption.aborted) throw new Interrupted();
-  countJest(file, code);
-}
-
 /** The files that take longest, which are where time can be saved. */
 function showSlowest(results) {
   const rows = results
@@ -86,22 +49,6 @@ function showSlowest(results) {
     .slice(0, slowest);
   for (const { name, seconds } of rows)
     say('slowest', `${seconds.toFixed(1).padStart(6)} s  ${relative(root, name)}`);
-}
-
-function countJest(file, code) {
-  if (!existsSync(file)) {
-    score.failed += 1;
-    return say('jest', `FAILED: no report, exit code ${code}`);
-  }
-  const report = JSON.parse(readFileSync(file, 'utf8'));
-  // A file that could not even be loaded has no tests to count.
-  const failed = report.numFailedTests + report.numRuntimeErrorTestSuites;
-  score.passed += report.numPassedTests;
-  // A jest that had to be ended has no exit code; one with passed tests alone may fail all the same, by a setting.
-  score.failed += code === null || (failed === 0 && code !== 0) ? failed + 1 : failed;
-  if (report.testResults.length > slowest) showSlowest(report.testResults);
-  const skipped = report.numPendingTests + report.numTodoTests;
-  say('jest', `${report.numPassedTests} passed, ${failed} failed, ${skipped} skipped, exit code ${code}`);
 }
 
 async function checkLeaks(set, names, mark) {
@@ -130,34 +77,87 @@ async function readyBackends(set, names) {
   }
 }
 
+/** Of the ports that tests take for servers of their own, the part of one lane: two that choose at once must not collide. */
+function portsOfLane(index, count) {
+  const [first, last] = [12_100, 17_900];
+  const size = Math.floor((last - first) / count);
+  return `${first + index * size}-${first + (index + 1) * size - 1}`;
+}
+
+/**
+ * Runs some of the tests on a set of backends.
+ * @param {{name: string, set: Awaited<ReturnType<typeof backends>>, backends: string[], args: string[], ports: string}} part
+ * @returns the files with their times
+ */
+async function runPart({ name, set, backends: names, args, ports }) {
+  const mark = `test-${randomBytes(8).toString('hex')}`;
+  await readyBackends(set, names);
+  const variables = {
+    ...set.urls(names),
+    ...(await testPrograms(set.profile, say)),
+    PORTICO_TEST_PROFILE: set.profile.name,
+    PORTICO_TEST_RUN: mark,
+    PORTICO_TEST_PORTS: ports,
+  };
+  const { words, files, ...counts } = await runJest(args, { folder: set.profile.run, variables });
+  score.passed += counts.passed;
+  score.failed += counts.failed;
+  say(name, words);
+  await step(`leaks of ${name}`, () => checkLeaks(set, names, `PORTICO_TEST_RUN=${mark}`));
+  return files;
+}
+
+/** Some of the tests, on one set of backends: that of an `npm run backends` if there is one. */
+async function runSome(jestArgs) {
+  const isKept = areKept();
+  if (!isKept) await makeRoom(['test']);
+  const set = await backends('test');
+  const part = { name: 'jest', set, backends: backendsFor(jestArgs), args: jestArgs };
+  try {
+    return await runPart({ ...part, ports: portsOfLane(0, 1) });
+  } finally {
+    if (!isKept) await dropBackends(set);
+  }
+}
+
+/** @param {import('./test-lanes.mjs').Lane} lane */
+async function runLane({ name, files, backends: names }, ports) {
+  const begin = Date.now();
+  const set = await backends(profileOf(name));
+  try {
+    return await runPart({ name, set, backends: names, args: ['--runTestsByPath', ...files], ports });
+  } finally {
+    await dropBackends(set);
+    say(name, `took ${((Date.now() - begin) / 1000).toFixed(0)} s`);
+  }
+}
+
+/** All of the tests: a few lanes at once, each on backends of its own. */
+async function runAll() {
+  const lanes = testLanes();
+  await makeRoom(lanes.map(({ name }) => profileOf(name)));
+  const rest = [...lanes.entries()];
+  const files = [];
+  const work = async () => {
+    for (let next = rest.shift(); next !== undefined; next = rest.shift())
+      files.push(...(await runLane(next[1], portsOfLane(next[0], lanes.length))));
+  };
+  const all = await Promise.allSettled(Array.from({ length: lanesAtOnce }, work));
+  for (const one of all) if (one.status === 'rejected') throw one.reason;
+  return files;
+}
+
 async function run(jestArgs) {
   await withLock(join(stateDir, 'install.lock'), async () => {
     await ensurePackages((line) => say('packages', line));
     if (!(await builds())) return;
     say('build', 'up to date');
   });
-  if (jestArgs.length === 0) await checkSources();
-  const isKept = areKept();
-  const set = isKept ? await backends('test') : await freshBackends();
-  const names = backendsFor(jestArgs);
-  const mark = `test-${randomBytes(8).toString('hex')}`;
-  try {
-    await readyBackends(set, names);
-    const programs = await testPrograms(set.profile, say);
-    const variables = {
-      ...set.urls(names),
-      ...programs,
-      PORTICO_TEST_PROFILE: 'test',
-      PORTICO_TEST_RUN: mark,
-    };
-    await runJest(jestArgs, { folder: set.profile.run, variables });
-    await step('leaks', () => checkLeaks(set, names, `PORTICO_TEST_RUN=${mark}`));
-  } finally {
-    if (!isKept) {
-      await dropBackends(set);
-      say('backends', 'stopped');
-    }
-  }
+  const isWhole = jestArgs.length === 0;
+  if (isWhole) await checkSources();
+  const files = isWhole ? await runAll() : await runSome(jestArgs);
+  if (files.length > slowest) showSlowest(files);
+  say('backends', 'stopped');
 }
 
 /** The tests need the built gateway; a build that fails is one failure, and the tests that need it say the rest. */

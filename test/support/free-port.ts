@@ -2,10 +2,12 @@ import { createServer } from 'node:net';
 
 /**
  * Below the backends' own ports (18070 up) and Linux' ephemeral range (32768 up), in which any outgoing connection may
- * take a port that is free now.
+ * take a port that is free now. Tests that run beside these have others.
  */
-const FIRST = 12_100;
-const LAST = 17_900;
+const [FIRST = 12_100, LAST = 17_900] = (process.env.PORTICO_TEST_PORTS ?? '')
+  .split('-')
+  .filter(Boolean)
+  .map(Number);
 
 const handedOut = new Set<number>();
 

@@ -89,6 +89,6 @@ describe('npm test -- FILE', () => {
       ['redis', 'postgres', 'kafka', 'rabbitmq'],
     ],
   ])('with %j starts %j', async (args, names) => {
-    expect(await evaluate('test-backends.mjs', `m.backendsFor(${JSON.stringify(args)})`)).toEqual(names);
+    expect(await evaluate('test-lanes.mjs', `m.backendsFor(${JSON.stringify(args)})`)).toEqual(names);
   });
 });

@@ -1,5 +1,4 @@
 import { Circuit, type CircuitOptions, type CircuitState } from './circuit.js';
-import type { Away } from './recalls.js';
 
 /** Destinations that are remembered while nothing goes to them. */
 const MOST_REMEMBERED = 10_000;
@@ -22,6 +21,13 @@ export const newShare = (name: string): Share => ({ name, active: 0, waiting: 0 
 export interface Waiter<V, E> {
   readonly visitor: V;
   readonly answer: (entry: E) => void;
+}
+
+/** A message that was turned away. */
+interface Away {
+  readonly attempt: number;
+  /** When it comes again by itself, on the caller's clock. */
+  readonly at: number;
 }
 
 /** What is known of a destination (scheme, host and port). Times are those of the caller's clock. */

@@ -9,13 +9,6 @@ const SOON_MS = 1_000;
 /** Messages that are called to one destination between two ticks. */
 const EACH_TICK = 64;
 
-/** A message that was turned away. */
-export interface Away {
-  readonly attempt: number;
-  /** When it comes again by itself, on the caller's clock. */
-  readonly at: number;
-}
-
 /**
  * Calls messages back that were sent away for long because their destination was silent, once it answers: while a hundred
  * others are silent too they come again a second apart, and 130 of a destination that was only slow to start waited for

@@ -1,0 +1,69 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { root } from './profile.mjs';
+import { allBackends } from './test-backends.mjs';
+
+/**
+ * A part of the tests with a set of backends of its own, so that its files, one after the other, may kill and fill them
+ * beside the other lanes.
+ * @typedef {object} Lane
+ * @property {string} name
+ * @property {string[]} backends
+ * @property {string[]} files from the root
+ */
+
+/** What the tests of a service need, by how their files are called. */
+const needs = {
+  kv: ['redis'],
+  vector: ['postgres'],
+  broker: ['kafka'],
+  queue: ['postgres', 'rabbitmq'],
+  compose: [],
+  package: ['redis'],
+};
+
+/** @param {string} path of a test file or a folder of them, from the root */
+const isUnit = (path) => /^test\/(unit|contract\/imports)/.test(path);
+
+/** The word that a file of the integration or acceptance ring begins with: a service, or what else it is about. */
+const subjectOf = (path) => /^test\/(?:integration|acceptance)\/([a-z]+)/.exec(path)?.[1] ?? '';
+
+function needsOf(path) {
+  return isUnit(path) ? [] : (needs[subjectOf(path)] ?? allBackends);
+}
+
+/**
+ * The backends that a run of the tests needs.
+ * @param {string[]} args what jest is given; anything but names of files and folders may choose any test
+ */
+export function backendsFor(args) {
+  const isPath = (arg) => existsSync(resolve(root, arg));
+  if (args.length === 0 || !args.every(isPath)) return allBackends;
+  const wanted = args.flatMap((arg) => needsOf(relative(root, resolve(root, arg))));
+  return allBackends.filter((name) => wanted.includes(name));
+}
+
+/** @returns {string} the lane of a file */
+function laneOf(path) {
+  if (isUnit(path)) return 'units';
+  const subject = subjectOf(path);
+  return ['kv', 'vector', 'broker', 'queue'].includes(subject) ? subject : 'rest';
+}
+
+function testFiles() {
+  const entries = readdirSync(resolve(root, 'test'), { recursive: true, encoding: 'utf8' });
+  return entries.filter((path) => path.endsWith('.test.ts')).map((path) => `test/${path}`);
+}
+
+/** The longest first: it decides when all are done. */
+const order = ['queue', 'rest', 'broker', 'kv', 'vector', 'units'];
+
+/** @returns {Lane[]} every test file in one of them */
+export function testLanes() {
+  const files = testFiles();
+  return order.map((name) => {
+    const own = files.filter((path) => laneOf(path) === name);
+    const wanted = own.flatMap(needsOf);
+    return { name, files: own, backends: allBackends.filter((one) => wanted.includes(one)) };
+  });
+}
