@@ -58,6 +58,27 @@ it('lets imports run one way: main, gateway, http and services, lib', () => {
   expect(wrong).toEqual([]);
 });
 
+/** The rooms of a folder: each imports from itself, from those behind it, and from the files that lie beside the rooms. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  'services/kv': [
+    ...['api', 'database', 'cluster', 'streams', 'replicas', 'emulations'],
+    ...['redis', 'commands', 'auth', 'settings', 'resp'],
+  ],
+};
+
+it.each(Object.entries(ROOMS))('lets imports between the rooms of %s run one way', (folder, rooms) => {
+  const roomOf = (file: string) => {
+    const [room, inner] = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/') : [];
+    return inner === undefined ? undefined : room;
+  };
+  const wrong = local.filter(({ file, target }) => {
+    const [from, to] = [roomOf(file), roomOf(target)];
+    if (from === undefined || to === undefined || from === to) return false;
+    return !rooms.includes(from) || rooms.indexOf(to) < rooms.indexOf(from);
+  });
+  expect(wrong).toEqual([]);
+});
+
 it('has no import circle', () => {
   const graph = new Map(
     files.map((file) => [file, local.filter((i) => i.file === file && !i.typeOnly).map((i) => i.target)]),
@@ -74,7 +95,7 @@ it('has no import circle', () => {
 
 it('imports each driver as a value in one file only', () => {
   const homes: Readonly<Record<string, RegExp>> = {
-    ioredis: /^services\/kv\/connection\.ts$/,
+    ioredis: /^services\/kv\/redis\/connection\.ts$/,
     pgvector: /^services\/vector\/client\.ts$/,
     amqplib: /^services\/queue\/client\.ts$/,
     pg: /^lib\/postgres\.ts$/,

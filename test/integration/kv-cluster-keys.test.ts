@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { keySlot } from '../../src/services/kv/cluster/key-slot.js';
-import { type CommandFacts, readCommandTable } from '../../src/services/kv/command-table.js';
-import { exactFacts } from '../../src/services/kv/commands.js';
-import { firstKeyAt, keysAt } from '../../src/services/kv/key-specs.js';
-import type { RespValue } from '../../src/services/kv/resp-decoder.js';
+import { type CommandFacts, readCommandTable } from '../../src/services/kv/commands/command-table.js';
+import { exactFacts } from '../../src/services/kv/commands/commands.js';
+import { firstKeyAt, keysAt } from '../../src/services/kv/commands/key-specs.js';
+import type { RespValue } from '../../src/services/kv/resp/resp-decoder.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 
 /** As it came over the wire. */

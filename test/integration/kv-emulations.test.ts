@@ -3,8 +3,13 @@ import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { isFollowUp } from '../../src/services/kv/emulations/emulation.js';
 import { createEmulations, type Emulations } from '../../src/services/kv/emulations/emulations.js';
-import { RespDecoder, RespError, RespStatus, type RespValue } from '../../src/services/kv/resp-decoder.js';
-import { type Command, encodeCommands } from '../../src/services/kv/resp-encoder.js';
+import {
+  RespDecoder,
+  RespError,
+  RespStatus,
+  type RespValue,
+} from '../../src/services/kv/resp/resp-decoder.js';
+import { type Command, encodeCommands } from '../../src/services/kv/resp/resp-encoder.js';
 import { backendAddress } from '../support/environment.js';
 
 /** A database of its own: SCAN sees all keys of one. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { RespDecoder, type RespValue } from '../../src/services/kv/resp-decoder.js';
+import { RespDecoder, type RespValue } from '../../src/services/kv/resp/resp-decoder.js';
 
 /** Speaks RESP2 and knows a few commands: for what a real server says in a moment that no test can hold. */
 export interface RedisDouble {

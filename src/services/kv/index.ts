@@ -4,22 +4,22 @@ import { bindRoutes } from '../../http/route.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
-import { parseAddress } from './address.js';
-import { KvClient } from './client.js';
-import type { Endpoint } from './connection.js';
-import { DailyQuota } from './daily-quota.js';
-import { openReplicas } from './database-replicas.js';
-import { databaseTokens, passwordOf } from './database-tokens.js';
-import { type Denials, denialsOf } from './denials.js';
+import { DailyQuota } from './api/daily-quota.js';
+import { TOKEN_PARAMETER } from './api/path-arguments.js';
+import { kvRoutes } from './api/routes.js';
+import { databaseTokens, passwordOf } from './auth/database-tokens.js';
+import { KvClient } from './database/client.js';
+import { openReplicas } from './database/database-replicas.js';
+import { KvMetrics } from './database/kv-metrics.js';
 import { createEmulations } from './emulations/emulations.js';
-import { endpointOf, sentinelsOf } from './endpoint.js';
 import { formatError } from './errors.js';
-import { KvMetrics } from './kv-metrics.js';
-import { TOKEN_PARAMETER } from './path-arguments.js';
-import { kvRoutes } from './routes.js';
-import { type DatabaseSettings, type KvSettings, kvSettings } from './schemas.js';
-import { SentinelWatch } from './sentinel-watch.js';
-import { type Freshness, syncTokens } from './sync-token.js';
+import type { Endpoint } from './redis/connection.js';
+import { type Denials, denialsOf } from './redis/denials.js';
+import { endpointOf, sentinelsOf } from './redis/endpoint.js';
+import { SentinelWatch } from './redis/sentinel-watch.js';
+import { type Freshness, syncTokens } from './replicas/sync-token.js';
+import { parseAddress } from './settings/address.js';
+import { type DatabaseSettings, type KvSettings, kvSettings } from './settings/schemas.js';
 
 /** Key-value service: the commands of Redis or Valkey over HTTP. */
 export const kv: Service<KvSettings> = {

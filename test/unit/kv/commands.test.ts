@@ -1,8 +1,8 @@
-import type { CommandFacts, CommandTable } from '../../../src/services/kv/command-table.js';
-import { readCommandTable } from '../../../src/services/kv/command-table.js';
-import { CommandTallies } from '../../../src/services/kv/command-tallies.js';
-import { type Access, CommandRules, laneOfRows } from '../../../src/services/kv/commands.js';
-import type { Command } from '../../../src/services/kv/resp-encoder.js';
+import type { CommandFacts, CommandTable } from '../../../src/services/kv/commands/command-table.js';
+import { readCommandTable } from '../../../src/services/kv/commands/command-table.js';
+import { CommandTallies } from '../../../src/services/kv/commands/command-tallies.js';
+import { type Access, CommandRules, laneOfRows } from '../../../src/services/kv/commands/commands.js';
+import type { Command } from '../../../src/services/kv/resp/resp-encoder.js';
 
 function facts(flags: string[], categories: string[], subcommands: CommandTable = new Map()): CommandFacts {
   return { flags: new Set(flags), categories: new Set(categories), keys: [], subcommands };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
-import { commandOfJson, commandsOfJson } from '../../../src/services/kv/json-arguments.js';
+import { commandOfJson, commandsOfJson } from '../../../src/services/kv/api/json-arguments.js';
 
 const command = (text: string) => commandOfJson(Buffer.from(text));
 const commands = (text: string) => commandsOfJson(Buffer.from(text));

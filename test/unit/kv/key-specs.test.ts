@@ -1,5 +1,5 @@
-import { firstKeyAt, keysAt, readKeySpecs } from '../../../src/services/kv/key-specs.js';
-import type { RespValue } from '../../../src/services/kv/resp-decoder.js';
+import { firstKeyAt, keysAt, readKeySpecs } from '../../../src/services/kv/commands/key-specs.js';
+import type { RespValue } from '../../../src/services/kv/resp/resp-decoder.js';
 
 /** An entry of COMMAND as servers before 7.0 give it. */
 const entry = (first: number, last: number, step: number): RespValue[] => [

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { commandOfJson, commandsOfJson } from '../../../src/services/kv/json-arguments.js';
-import { largeCommandOfJson, largeCommandsOfJson } from '../../../src/services/kv/large-arguments.js';
-import { MOST_ARGUMENTS } from '../../../src/services/kv/request-limits.js';
+import { commandOfJson, commandsOfJson } from '../../../src/services/kv/api/json-arguments.js';
+import { largeCommandOfJson, largeCommandsOfJson } from '../../../src/services/kv/api/large-arguments.js';
+import { MOST_ARGUMENTS } from '../../../src/services/kv/api/request-limits.js';
 
 const limits = { command: 1e9, pipeline: 100_000 };
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { wholly } from '../../../src/lib/slices.js';
-import { isLarge, listPieces, replyPieces } from '../../../src/services/kv/large-json.js';
-import { replyJson } from '../../../src/services/kv/reply.js';
-import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp-decoder.js';
+import { isLarge, listPieces, replyPieces } from '../../../src/services/kv/api/large-json.js';
+import { replyJson } from '../../../src/services/kv/api/reply.js';
+import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp/resp-decoder.js';
 
 const bytes = fc.oneof(
   fc.uint8Array().map((array) => Buffer.from(array)),

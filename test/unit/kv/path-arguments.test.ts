@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { commandOfPath } from '../../../src/services/kv/path-arguments.js';
+import { commandOfPath } from '../../../src/services/kv/api/path-arguments.js';
 
 const NONE = Buffer.alloc(0);
 const path = (target: string, body: Buffer = NONE) => commandOfPath(target, body);

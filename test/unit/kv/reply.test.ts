@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
-import { listAnswer, singleAnswer } from '../../../src/services/kv/answer-format.js';
+import { listAnswer, singleAnswer } from '../../../src/services/kv/api/answer-format.js';
+import { replyJson } from '../../../src/services/kv/api/reply.js';
+import { transactionResults } from '../../../src/services/kv/api/transaction.js';
 import { formatError } from '../../../src/services/kv/errors.js';
-import { replyJson } from '../../../src/services/kv/reply.js';
-import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp-decoder.js';
-import { transactionResults } from '../../../src/services/kv/transaction.js';
+import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp/resp-decoder.js';
 
 const text = (word: string) => Buffer.from(word);
 const status = (word: string) => new RespStatus(Buffer.from(word));

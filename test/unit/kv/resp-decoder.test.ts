@@ -5,8 +5,8 @@ import {
   RespError,
   RespStatus,
   type RespValue,
-} from '../../../src/services/kv/resp-decoder.js';
-import { respBytes } from '../../../src/services/kv/resp-reply.js';
+} from '../../../src/services/kv/resp/resp-decoder.js';
+import { respBytes } from '../../../src/services/kv/resp/resp-reply.js';
 
 function decodeInChunks(bytes: Buffer, sizes: readonly number[], limit?: number): RespValue[] {
   const replies: RespValue[] = [];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { RespDecoder, type RespValue } from '../../../src/services/kv/resp-decoder.js';
-import { encodeCommands, type Payload } from '../../../src/services/kv/resp-encoder.js';
+import { RespDecoder, type RespValue } from '../../../src/services/kv/resp/resp-decoder.js';
+import { encodeCommands, type Payload } from '../../../src/services/kv/resp/resp-encoder.js';
 
 const bytesOf = (payload: Payload) =>
   Buffer.concat(

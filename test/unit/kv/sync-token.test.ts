@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { readReplication } from '../../../src/services/kv/replication.js';
-import { RespError } from '../../../src/services/kv/resp-decoder.js';
-import { freshnessOf, syncTokens } from '../../../src/services/kv/sync-token.js';
+import { readReplication } from '../../../src/services/kv/replicas/replication.js';
+import { freshnessOf, syncTokens } from '../../../src/services/kv/replicas/sync-token.js';
+import { RespError } from '../../../src/services/kv/resp/resp-decoder.js';
 
 const history = fc.stringMatching(/^[0-9a-f]{16}$/);
 const offset = fc.integer({ min: 0, max: 10 ** 15 - 1 });

@@ -1,13 +1,13 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Backend } from '../backend.js';
-import type { Row } from '../commands.js';
+import type { Row } from '../commands/commands.js';
 import { notConnected } from '../errors.js';
-import type { Command } from '../resp-encoder.js';
-import type { Finish } from '../runner.js';
-import { reasonOf } from '../session.js';
+import type { Backend } from '../redis/backend.js';
+import type { NodeName } from '../redis/node-address.js';
+import type { Finish } from '../redis/runner.js';
+import { reasonOf } from '../redis/session.js';
+import type { Command } from '../resp/resp-encoder.js';
 import { answerWithin } from './answer-within.js';
 import { ClusterRunner } from './cluster-runner.js';
-import type { NodeName } from './node-address.js';
 import type { NodeSessions } from './node-sessions.js';
 import type { Topology } from './topology.js';
 

@@ -1,9 +1,9 @@
-import { parseAddress } from '../address.js';
-import { items, text } from '../reply-fields.js';
-import { RespError, type RespValue } from '../resp-decoder.js';
-import type { Command } from '../resp-encoder.js';
+import { type NodeName, nodeName } from '../redis/node-address.js';
+import { items, text } from '../resp/reply-fields.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
+import type { Command } from '../resp/resp-encoder.js';
+import { parseAddress } from '../settings/address.js';
 import { SLOTS } from './key-slot.js';
-import { type NodeName, nodeName } from './node-address.js';
 
 /** What one node knows of its cluster. */
 export interface ClusterView {

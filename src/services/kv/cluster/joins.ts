@@ -1,4 +1,4 @@
-import { RespError, type RespValue } from '../resp-decoder.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
 
 /** Makes the reply of the whole of the replies of its parts, none of which failed. */
 export type Join = (replies: readonly RespValue[]) => RespValue;

@@ -1,4 +1,4 @@
-import type { Argument } from '../resp-encoder.js';
+import type { Argument } from '../resp/resp-encoder.js';
 
 /** Slots that the keys of a cluster are divided into. */
 export const SLOTS = 16_384;

@@ -1,7 +1,7 @@
-import { laneOfRows } from '../commands.js';
-import type { RespValue } from '../resp-decoder.js';
-import { type Command, encodeCommands } from '../resp-encoder.js';
-import type { NodeName } from './node-address.js';
+import { laneOfRows } from '../commands/commands.js';
+import type { NodeName } from '../redis/node-address.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import { type Command, encodeCommands } from '../resp/resp-encoder.js';
 import type { NodeSessions } from './node-sessions.js';
 import type { Part } from './row-plan.js';
 

@@ -1,8 +1,8 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Lane } from '../commands.js';
+import type { Lane } from '../commands/commands.js';
 import { isLoginRefused, notConnected } from '../errors.js';
-import type { Session } from '../session.js';
-import type { NodeName } from './node-address.js';
+import type { NodeName } from '../redis/node-address.js';
+import type { Session } from '../redis/session.js';
 
 export interface NodeSessionsOptions {
   readonly open: (node: NodeName, lane: Lane) => Session;

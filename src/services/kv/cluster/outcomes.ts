@@ -1,8 +1,8 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Row } from '../commands.js';
+import type { Row } from '../commands/commands.js';
 import { errorText } from '../errors.js';
-import { isPassing } from '../passing.js';
-import { RespError, type RespValue } from '../resp-decoder.js';
+import { isPassing } from '../resp/passing.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Join } from './joins.js';
 
 /** The reply to a command, or why there is none. */

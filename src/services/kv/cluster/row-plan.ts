@@ -1,11 +1,11 @@
-import { exactFacts, type Row } from '../commands.js';
-import { firstKeyAt } from '../key-specs.js';
-import { text } from '../reply-fields.js';
-import type { RespValue } from '../resp-decoder.js';
-import type { Argument, Command } from '../resp-encoder.js';
+import { exactFacts, type Row } from '../commands/commands.js';
+import { firstKeyAt } from '../commands/key-specs.js';
+import type { NodeName } from '../redis/node-address.js';
+import { text } from '../resp/reply-fields.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import type { Argument, Command } from '../resp/resp-encoder.js';
 import { type Join, unlessFailed } from './joins.js';
 import { keySlot } from './key-slot.js';
-import type { NodeName } from './node-address.js';
 import { nextScanCursor, readScanCursor } from './scan-cursor.js';
 import { splitBySlot } from './split-keys.js';
 import type { Topology } from './topology.js';

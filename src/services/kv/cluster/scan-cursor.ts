@@ -1,5 +1,5 @@
+import type { NodeName } from '../redis/node-address.js';
 import { keySlot, SLOTS } from './key-slot.js';
-import type { NodeName } from './node-address.js';
 import type { Topology } from './topology.js';
 
 /**

@@ -1,6 +1,6 @@
-import type { Row } from '../commands.js';
-import type { RespValue } from '../resp-decoder.js';
-import type { Argument, Command } from '../resp-encoder.js';
+import type { Row } from '../commands/commands.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import type { Argument, Command } from '../resp/resp-encoder.js';
 import { type Join, sum, unlessFailed } from './joins.js';
 import { keySlot } from './key-slot.js';
 

@@ -1,9 +1,9 @@
 import type { Logger } from '../../../lib/logger.js';
-import type { RespValue } from '../resp-decoder.js';
-import type { Command } from '../resp-encoder.js';
+import type { NodeName } from '../redis/node-address.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import type { Command } from '../resp/resp-encoder.js';
 import { answerWithin } from './answer-within.js';
 import { type ClusterView, newestView, readView, VIEW_COMMANDS } from './cluster-view.js';
-import type { NodeName } from './node-address.js';
 
 export interface TopologyOptions {
   /** Nodes to begin with, and to fall back to. */

@@ -1,7 +1,7 @@
 import { HttpError } from '../../../http/errors.js';
-import { exactFacts, type Row } from '../commands.js';
-import { keysAt } from '../key-specs.js';
-import type { Argument } from '../resp-encoder.js';
+import { exactFacts, type Row } from '../commands/commands.js';
+import { keysAt } from '../commands/key-specs.js';
+import type { Argument } from '../resp/resp-encoder.js';
 import { keySlot } from './key-slot.js';
 import { joinOfAll } from './whole-database.js';
 

@@ -1,5 +1,5 @@
-import type { Row } from '../commands.js';
-import { keyword } from '../keyword.js';
+import type { Row } from '../commands/commands.js';
+import { keyword } from '../resp/keyword.js';
 import {
   anyOf,
   concatenation,

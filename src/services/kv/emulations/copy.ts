@@ -1,4 +1,4 @@
-import { RespError, type RespValue } from '../resp-decoder.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Emulate } from './emulation.js';
 
 /** Redis says so of one key in one database, whether it exists or not, and after it has checked the options. */

@@ -1,5 +1,5 @@
-import type { RespValue } from '../resp-decoder.js';
-import type { Argument, Command } from '../resp-encoder.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import type { Argument, Command } from '../resp/resp-encoder.js';
 
 /** What is sent in a command's place, and what becomes of its reply. */
 export interface Emulation {

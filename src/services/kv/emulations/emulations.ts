@@ -1,4 +1,4 @@
-import type { Command } from '../resp-encoder.js';
+import type { Command } from '../resp/resp-encoder.js';
 import { emulateCopy } from './copy.js';
 import type { Emulate, Emulation } from './emulation.js';
 import { emulateScan } from './scan.js';

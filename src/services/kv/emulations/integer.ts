@@ -1,4 +1,4 @@
-import type { Argument } from '../resp-encoder.js';
+import type { Argument } from '../resp/resp-encoder.js';
 
 /** More than any keyspace or collection holds; sums of a few stay exact numbers. */
 const LARGEST = 2 ** 50;

@@ -1,4 +1,4 @@
-import type { Argument } from '../resp-encoder.js';
+import type { Argument } from '../resp/resp-encoder.js';
 
 /** Digits of a SHA-1 sum. */
 const LENGTH = 40;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { keyword } from '../keyword.js';
-import type { Argument, Command } from '../resp-encoder.js';
+import { keyword } from '../resp/keyword.js';
+import type { Argument, Command } from '../resp/resp-encoder.js';
 import { type Emulate, type Emulation, unchanged, withArgument } from './emulation.js';
 import { ScriptDigests } from './script-digests.js';
 import { withoutKeyLocking } from './shebang.js';

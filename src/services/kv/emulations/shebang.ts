@@ -1,4 +1,4 @@
-import type { Argument } from '../resp-encoder.js';
+import type { Argument } from '../resp/resp-encoder.js';
 
 /** The hosted product locks only a script's keys when it is set; Redis knows one lock and refuses the word. */
 const FLAG = 'allow-key-locking';

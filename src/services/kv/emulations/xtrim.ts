@@ -1,5 +1,5 @@
-import { keyword } from '../keyword.js';
-import type { RespValue } from '../resp-decoder.js';
+import { keyword } from '../resp/keyword.js';
+import type { RespValue } from '../resp/resp-decoder.js';
 import { type Emulate, type FollowUp, unchanged } from './emulation.js';
 
 /**

@@ -1,6 +1,6 @@
-import { keyword } from '../keyword.js';
-import type { RespValue } from '../resp-decoder.js';
-import type { Argument, Command } from '../resp-encoder.js';
+import { keyword } from '../resp/keyword.js';
+import type { RespValue } from '../resp/resp-decoder.js';
+import type { Argument, Command } from '../resp/resp-encoder.js';
 import type { Emulate } from './emulation.js';
 import { integerOf } from './integer.js';
 

@@ -1,5 +1,5 @@
-import { RespStatus, type RespValue } from '../resp-decoder.js';
-import type { Command } from '../resp-encoder.js';
+import { RespStatus, type RespValue } from '../resp/resp-decoder.js';
+import type { Command } from '../resp/resp-encoder.js';
 import { eventOf, singleLine } from './event-text.js';
 import { type Topic, topicKey } from './topic.js';
 

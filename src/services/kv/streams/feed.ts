@@ -1,7 +1,7 @@
 import { notConnected } from '../errors.js';
-import { RespError, type RespValue } from '../resp-decoder.js';
-import { type Command, encodeCommand } from '../resp-encoder.js';
-import type { Session, SessionOptions } from '../session.js';
+import type { Session, SessionOptions } from '../redis/session.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
+import { type Command, encodeCommand } from '../resp/resp-encoder.js';
 import type { FeedProtocol } from './feed-protocol.js';
 import { type Topic, topicKey } from './topic.js';
 import { type Listener, WantedTopic } from './wanted-topic.js';

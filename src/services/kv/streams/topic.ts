@@ -1,4 +1,4 @@
-import type { Argument } from '../resp-encoder.js';
+import type { Argument } from '../resp/resp-encoder.js';
 
 /** What a stream listens to: named channels, channels that match a pattern, or every command that Redis runs. */
 export type StreamKind = 'subscribe' | 'psubscribe' | 'monitor';

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import { notConnected } from '../errors.js';
-import type { RespError } from '../resp-decoder.js';
+import type { RespError } from '../resp/resp-decoder.js';
 import { type Topic, topicKey } from './topic.js';
 
 /** Who gets what is sent on its topics. */

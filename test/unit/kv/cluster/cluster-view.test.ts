@@ -1,6 +1,6 @@
 import { newestView, readView } from '../../../../src/services/kv/cluster/cluster-view.js';
-import { redirectionOf } from '../../../../src/services/kv/cluster/redirection.js';
-import { RespError, type RespValue } from '../../../../src/services/kv/resp-decoder.js';
+import { redirectionOf } from '../../../../src/services/kv/redis/redirection.js';
+import { RespError, type RespValue } from '../../../../src/services/kv/resp/resp-decoder.js';
 
 const text = (word: string) => Buffer.from(word);
 const info = (state: string, epoch: number) =>

@@ -1,9 +1,9 @@
 import { HttpError } from '../../../../src/http/errors.js';
 import { sum } from '../../../../src/services/kv/cluster/joins.js';
 import { outcomeOfJoined, repliesOf } from '../../../../src/services/kv/cluster/outcomes.js';
-import type { Row } from '../../../../src/services/kv/commands.js';
+import type { Row } from '../../../../src/services/kv/commands/commands.js';
 import { notConnected, outcomeUnknown } from '../../../../src/services/kv/errors.js';
-import { RespError } from '../../../../src/services/kv/resp-decoder.js';
+import { RespError } from '../../../../src/services/kv/resp/resp-decoder.js';
 
 const rowThat = (reads: boolean) => ({ command: ['X'], rule: { reads } }) as unknown as Row;
 

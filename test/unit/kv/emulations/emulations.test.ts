@@ -5,8 +5,8 @@ import {
   isFollowUp,
 } from '../../../../src/services/kv/emulations/emulation.js';
 import { createEmulations } from '../../../../src/services/kv/emulations/emulations.js';
-import { RespError, RespStatus, type RespValue } from '../../../../src/services/kv/resp-decoder.js';
-import type { Command } from '../../../../src/services/kv/resp-encoder.js';
+import { RespError, RespStatus, type RespValue } from '../../../../src/services/kv/resp/resp-decoder.js';
+import type { Command } from '../../../../src/services/kv/resp/resp-encoder.js';
 
 const emulations = createEmulations();
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createEmulations, type Emulations } from '../../../../src/services/kv/emulations/emulations.js';
 import { ScriptDigests } from '../../../../src/services/kv/emulations/script-digests.js';
 import { withoutKeyLocking } from '../../../../src/services/kv/emulations/shebang.js';
-import type { Argument } from '../../../../src/services/kv/resp-encoder.js';
+import type { Argument } from '../../../../src/services/kv/resp/resp-encoder.js';
 
 const sha1 = (script: Argument) => createHash('sha1').update(script).digest('hex');
 

@@ -1,4 +1,4 @@
-import { RespStatus } from '../../../../src/services/kv/resp-decoder.js';
+import { RespStatus } from '../../../../src/services/kv/resp/resp-decoder.js';
 import { MONITOR, PUBSUB } from '../../../../src/services/kv/streams/feed-protocol.js';
 
 const bytes = (text: string) => Buffer.from(text, 'latin1');

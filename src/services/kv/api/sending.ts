@@ -1,0 +1,62 @@
+import { contractHeader } from '../../../http/headers.js';
+import type { RawReply, RawRequest, RouteContext } from '../../../http/route.js';
+import { AclPrincipal } from '../auth/rest-tokens.js';
+import type { Row } from '../commands/commands.js';
+import type { Freshness } from '../replicas/sync-token.js';
+import { RespError, type RespValue } from '../resp/resp-decoder.js';
+import type { Answer } from './answer-format.js';
+import type { KvDeps } from './deps.js';
+
+/** Sends rows that are answered by one reply each: to the primary, or to a replica where there are some. */
+export function send(
+  rows: readonly Row[],
+  { headers }: RawRequest,
+  { principal }: RouteContext,
+  { client, replicas }: KvDeps,
+  finish: (replies: RespValue[], freshness?: Freshness) => RawReply | Promise<RawReply>,
+): Promise<RawReply> {
+  if (replicas === undefined || principal instanceof AclPrincipal)
+    return client.run(principal, rows, finish) as Promise<RawReply>;
+  return replicas.run(rows, contractHeader(headers, 'service-sync-token'), finish) as Promise<RawReply>;
+}
+
+export function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i];
+    if (row === undefined || row instanceof RespError) continue;
+    if (replies[i] instanceof RespError) row.rule.tally.error += 1;
+    else row.rule.tally.ok += 1;
+  }
+}
+
+/** A large answer is written in slices. */
+export function replied(
+  answer: Answer | Promise<Answer>,
+  rows: readonly (Row | RespError)[],
+  nextSyncToken: KvDeps['nextSyncToken'],
+  freshness?: Freshness,
+): RawReply | Promise<RawReply> {
+  if (!(answer instanceof Promise)) return reply(answer, rows, nextSyncToken, freshness);
+  return answer.then((whole) => reply(whole, rows, nextSyncToken, freshness));
+}
+
+/** Shorter ones (characters or bytes) are always sent. */
+const MATTERS = 1_024;
+
+/** Clients keep the sync token of the newest 2xx reply under the name that they know. */
+function reply(
+  answer: Answer,
+  rows: readonly (Row | RespError)[],
+  nextSyncToken: KvDeps['nextSyncToken'],
+  freshness?: Freshness,
+): RawReply {
+  if (answer.status !== 200) return answer;
+  const headers = { 'Upstash-Sync-Token': nextSyncToken(freshness) };
+  // it matters for large replies only, and a pipeline is long
+  const hasChangedData = answer.body.length > MATTERS && rows.some(changes);
+  return { ...answer, headers, hasChangedData };
+}
+
+function changes(row: Row | RespError): boolean {
+  return !(row instanceof RespError) && !row.rule.reads;
+}

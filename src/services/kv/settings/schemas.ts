@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import {
+  backendUrl,
+  basePath,
+  instanceName,
+  milliseconds,
+  missingReason,
+  secret,
+  serviceSwitch,
+  tcpPort,
+} from '../../../lib/settings.js';
+import { clusterSettings } from './cluster-settings.js';
+import { replicaSettings } from './replica-settings.js';
+import { sentinelSettings } from './sentinel-settings.js';
+import { namesDatabase, serverProblems } from './server-checks.js';
+import { tlsSettings, unusedTlsFiles } from './tls-settings.js';
+
+const bytes = (byDefault: number) =>
+  z
+    .int()
+    .min(1_024)
+    .max(512 * 1024 * 1024)
+    .default(byDefault);
+
+const databaseFields = z.strictObject({
+  name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),
+  path: basePath().default('/kv').describe('Base path of this database.'),
+  port: tcpPort()
+    .nullable()
+    .default(null)
+    .describe("Own port where this database is served at / as well (the contract's direct database port)."),
+  url: backendUrl(['redis:', 'rediss:', 'unix:'], 'PORTICO_REDIS_URL', namesDatabase).describe(
+    'Address of Redis or Valkey: redis://user:password@host:port/database, rediss:// for TLS, unix://user:password@/path/of/socket?db=0.',
+  ),
+  tls: tlsSettings.prefault({}).describe('Certificates for rediss://.'),
+  ...sentinelSettings,
+  ...replicaSettings,
+  ...clusterSettings,
+  token: secret('PORTICO_KV_TOKEN')
+    .nullable()
+    .default(null)
+    .describe(
+      'Standard token: any command. null: derived from the password in url, so that a new password revokes it; `portico tokens` prints it.',
+    ),
+  readOnlyToken: secret('PORTICO_KV_READONLY_TOKEN')
+    .nullable()
+    .default(null)
+    .describe(
+      'Read Only token: commands that only read, without SCAN, KEYS and RANDOMKEY. null: derived like the Standard token.',
+    ),
+  queryToken: z
+    .boolean()
+    .default(true)
+    .describe('Whether the query parameter _token may carry the token instead of the header.'),
+  deniedCommands: z
+    .array(z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'expected names of commands'))
+    .default([])
+    .describe(
+      'Commands that are refused beside those that never run over HTTP, such as FLUSHALL; by Redis too, within scripts, where it lets Portico make a user (ACL).',
+    ),
+  bodyLimit: bytes(32 * 1024 * 1024).describe('Largest request body in bytes (413).'),
+  commandLimit: bytes(32 * 1024 * 1024).describe(
+    'Bytes of one command, its name and arguments (413; in a pipeline an error entry; discards a transaction).',
+  ),
+  pipelineLimit: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(100_000)
+    .describe('Commands of one pipeline or transaction (400).'),
+  replyLimit: bytes(128 * 1024 * 1024).describe(
+    'Bytes that all replies of Redis to one request may have; one beyond is an error entry.',
+  ),
+  dailyRequestLimit: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Commands a UTC day over all gateways (429), counted in the database under portico:requests:<day>. null: no limit.',
+    ),
+  timeoutMs: milliseconds(10_000, 100).describe(
+    'A request whose body is there is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
+  ),
+  connectTimeoutMs: milliseconds(5_000, 100).describe('How long one attempt to connect to Redis may take.'),
+  exclusiveConnections: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(100)
+    .describe(
+      'Requests that may have a connection of their own at once: XREAD BLOCK, and transactions of ACL users (503).',
+    ),
+  longestBlockMs: milliseconds(60_000).describe('A longer wait than that ends by then, BLOCK 0 too.'),
+  aclUsers: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(100)
+    .describe('ACL users that may have a connection at once, made by their first request (503).'),
+  streams: z
+    .int()
+    .min(0)
+    .max(100_000)
+    .default(1_000)
+    .describe('Streams (subscribe, psubscribe, monitor) that may be open at once (503).'),
+  streamHeartbeatMs: milliseconds(15_000, 1_000).describe(
+    'A stream that was silent for so long gets a comment, so that proxies keep it open.',
+  ),
+});
+
+const database = databaseFields.superRefine((settings, context) => {
+  for (const { key, problem } of serverProblems(settings))
+    context.addIssue({ code: 'custom', path: [key], message: problem });
+  const { tls, url, replicas, sentinelTls } = settings;
+  if (sentinelTls) return;
+  for (const name of unusedTlsFiles(tls, url === null ? [] : [url, ...replicas]))
+    context.addIssue({
+      code: 'custom',
+      path: ['tls', name],
+      message: 'the address has no TLS: expected rediss:// in url, or no file here',
+    });
+});
+
+/** The section `kv` of the configuration. */
+export const kvSettings = z.strictObject({
+  enabled: serviceSwitch(),
+  missing: missingReason('PORTICO_KV_MISSING'),
+  databases: z
+    .array(database)
+    .min(1)
+    .prefault([{}])
+    .describe(
+      'Databases, each with an address and tokens of its own. Several numbers of one Redis do not reach each other (docs/kv.md).',
+    ),
+});
+
+export type KvSettings = z.output<typeof kvSettings>;
+export type DatabaseSettings = KvSettings['databases'][number];
+
+const commandBody = z
+  .array(z.union([z.string(), z.number(), z.boolean()]))
+  .min(1)
+  .describe('Command name and arguments in protocol order.');
+
+type Result = null | number | string | Result[];
+const result: z.ZodType<Result> = z.lazy(() => z.union([z.null(), z.number(), z.string(), z.array(result)]));
+
+const success = z.object({ result }).describe('The reply of Redis. Integers keep all their digits.');
+const failure = z.object({ error: z.string().describe("Redis' own text or Portico's, class word first.") });
+
+/** What the documentation shows of requests and replies; bodies are read as bytes, not by these. */
+export const documents = {
+  command: commandBody,
+  commands: z.array(commandBody).min(1),
+  value: z.unknown().describe('Bytes that become the last argument.'),
+  reply: success,
+  events: z.string().describe('Events `data: <kind>,<name>,...`; see docs/kv.md.'),
+  replies: z.array(z.union([success, failure])).describe('One entry a row, in order.'),
+};
