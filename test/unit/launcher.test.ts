@@ -16,9 +16,9 @@ function portico(...args: string[]): Promise<Finished> {
   });
 }
 
-/** Runs an expression over the exports of a module of the launcher. */
+/** Runs an expression over the exports of a module of the launcher, or of the test runner. */
 function evaluate(file: string, expression: string): Promise<unknown> {
-  const script = `import * as m from './compose/${file}'; console.log(JSON.stringify(${expression}));`;
+  const script = `import * as m from './${file}'; console.log(JSON.stringify(${expression}));`;
   return new Promise((resolve, reject) => {
     execFile(process.execPath, ['--input-type=module', '-e', script], (error, out) => {
       if (error === null) resolve(JSON.parse(out));
@@ -54,13 +54,13 @@ describe('Node', () => {
   it('fits the gateway as package.json says', async () => {
     expect(manifest.engines.node).toBe('^22.19.0 || >=24.0.0');
     const versions = ['18.20.8', '20.20.2', '22.18.0', 'v22.19.0', '22.23.3', '23.11.0', '24.0.0', '26.10.0'];
-    const fitting = await evaluate('node.mjs', `${JSON.stringify(versions)}.filter(m.isFit)`);
+    const fitting = await evaluate('compose/node.mjs', `${JSON.stringify(versions)}.filter(m.isFit)`);
     expect(fitting).toEqual(['v22.19.0', '22.23.3', '24.0.0', '26.10.0']);
   });
 
   it('that is fetched is one that fits, named with its digests for both architectures', async () => {
     const { version, node, npm } = JSON.parse(readFileSync('compose/node-lock.json', 'utf8'));
-    expect(await evaluate('node.mjs', `m.isFit('${version}')`)).toBe(true);
+    expect(await evaluate('compose/node.mjs', `m.isFit('${version}')`)).toBe(true);
     for (const one of [node.x64, node.arm64, npm]) expect(one.integrity).toMatch(/^sha512-[\w+/]{86}==$/);
     expect([node.x64.version, node.arm64.version]).toEqual([version, version]);
   });
@@ -89,6 +89,6 @@ describe('npm test -- FILE', () => {
       ['redis', 'postgres', 'kafka', 'rabbitmq'],
     ],
   ])('with %j starts %j', async (args, names) => {
-    expect(await evaluate('test-lanes.mjs', `m.backendsFor(${JSON.stringify(args)})`)).toEqual(names);
+    expect(await evaluate('test/run/lanes.mjs', `m.backendsFor(${JSON.stringify(args)})`)).toEqual(names);
   });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { root } from './profile.mjs';
-import { allBackends } from './test-backends.mjs';
+import { root } from '../../compose/profile.mjs';
+import { allBackends } from './backends.mjs';
 
 /**
  * A part of the tests with a set of backends of its own, so that its files, one after the other, may kill and fill them

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { join, relative } from 'node:path';
-import { backends } from './backends.mjs';
-import { ensureBuild, ensurePackages } from './ensure.mjs';
-import { catchSignals, Interrupted, interruption } from './interruption.mjs';
+import { backends } from '../../compose/backends.mjs';
+import { ensureBuild, ensurePackages } from '../../compose/ensure.mjs';
+import { catchSignals, Interrupted, interruption } from '../../compose/interruption.mjs';
+import { withLock } from '../../compose/lock.mjs';
+import { testPrograms } from '../../compose/native/test-programs.mjs';
+import { makeFolders, profile, root, stateDir } from '../../compose/profile.mjs';
+import { createProgress } from '../../compose/progress.mjs';
+import { runProgram } from '../../compose/run-program.mjs';
+import { areKept, dropBackends, makeRoom, startBackends } from './backends.mjs';
+import { runJest } from './jest.mjs';
+import { backendsFor, testLanes } from './lanes.mjs';
 import { findLeaks } from './leaks.mjs';
-import { withLock } from './lock.mjs';
-import { testPrograms } from './native/test-programs.mjs';
-import { makeFolders, profile, root, stateDir } from './profile.mjs';
-import { createProgress } from './progress.mjs';
-import { runProgram } from './run-program.mjs';
-import { areKept, dropBackends, makeRoom, startBackends } from './test-backends.mjs';
-import { runJest } from './test-jest.mjs';
-import { backendsFor, testLanes } from './test-lanes.mjs';
 
 /** Lint and types take 10 s and 20 s on two cores; one that hangs must end all the same. */
 const stepLimitMs = 10 * 60_000;
@@ -120,7 +120,7 @@ async function runSome(jestArgs) {
   }
 }
 
-/** @param {import('./test-lanes.mjs').Lane} lane */
+/** @param {import('./lanes.mjs').Lane} lane */
 async function runLane({ name, files, backends: names }, ports) {
   const begin = Date.now();
   const set = await backends(profileOf(name));

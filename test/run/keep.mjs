@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { backends } from './backends.mjs';
-import { ensurePackages } from './ensure.mjs';
-import { catchSignals, Interrupted, interrupted } from './interruption.mjs';
-import { withLock } from './lock.mjs';
-import { writePidFile } from './processes.mjs';
-import { makeFolders, profile } from './profile.mjs';
-import { createProgress } from './progress.mjs';
-import { allBackends, areKept, dropBackends, keeperFile, makeRoom, startBackends } from './test-backends.mjs';
+import { backends } from '../../compose/backends.mjs';
+import { ensurePackages } from '../../compose/ensure.mjs';
+import { catchSignals, Interrupted, interrupted } from '../../compose/interruption.mjs';
+import { withLock } from '../../compose/lock.mjs';
+import { writePidFile } from '../../compose/processes.mjs';
+import { makeFolders, profile } from '../../compose/profile.mjs';
+import { createProgress } from '../../compose/progress.mjs';
+import { allBackends, areKept, dropBackends, keeperFile, makeRoom, startBackends } from './backends.mjs';
 
 // npm run backends: keeps the backends of the tests until Ctrl-C, for any number of `npm test -- FILE`.
 

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { backends } from './backends.mjs';
-import { forgetEngine } from './engine.mjs';
-import { portIsFree } from './ports.mjs';
-import { readPidFile } from './processes.mjs';
-import { forgetPorts, notePorts, profile, withPortBase } from './profile.mjs';
+import { backends } from '../../compose/backends.mjs';
+import { forgetEngine } from '../../compose/engine.mjs';
+import { portIsFree } from '../../compose/ports.mjs';
+import { readPidFile } from '../../compose/processes.mjs';
+import { forgetPorts, notePorts, profile, withPortBase } from '../../compose/profile.mjs';
 
 /** Another checkout's tests may have the first block of ports. */
 const blocks = 20;
