@@ -1,6 +1,5 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
-import { answerPreflight } from './cors.js';
 import { type ErrorWording, errorWording } from './error-wording.js';
 import { HttpError, routingError } from './errors.js';
 import { Exchange } from './exchange.js';
@@ -10,7 +9,7 @@ import type { HttpCore } from './http-core.js';
 import type { ServiceInstance } from './instance.js';
 import { mountInstance } from './mount.js';
 import type { Operations } from './operations.js';
-import { errorSender } from './plain-error.js';
+import { errorSender, sendPlainError } from './plain-error.js';
 
 /** An Express app and the message classes that its server must use. */
 export interface App {
@@ -92,6 +91,16 @@ export function buildApp(
     IncomingMessage: AppRequest,
     ServerResponse: AppResponse as typeof ServerResponse,
   };
+}
+
+/** Answers a preflight, whatever its path, without a token: browsers send none with it. @returns false when it is none */
+function answerPreflight(core: HttpCore, request: IncomingMessage, response: ServerResponse): boolean {
+  const headers = core.cors?.preflight(request);
+  if (headers === undefined) return false;
+  const exchange = new Exchange(core, request, response, sendPlainError);
+  exchange.operationId = 'http.preflight';
+  exchange.sendEmpty(204, headers);
+  return true;
 }
 
 /** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */

@@ -1,8 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Exchange } from './exchange.js';
+import type { IncomingMessage } from 'node:http';
 import { headLines } from './head-block.js';
-import type { HttpCore } from './http-core.js';
-import { sendPlainError } from './plain-error.js';
 
 /** Reply headers that scripts of other origins may read: those of the services and of the gateway itself. */
 const EXPOSED = [
@@ -65,14 +62,4 @@ export class Cors {
       ...(known ? { 'Access-Control-Allow-Headers': names } : {}),
     };
   }
-}
-
-/** Answers a preflight, whatever its path, without a token: browsers send none with it. @returns false when it is none */
-export function answerPreflight(core: HttpCore, request: IncomingMessage, response: ServerResponse): boolean {
-  const headers = core.cors?.preflight(request);
-  if (headers === undefined) return false;
-  const exchange = new Exchange(core, request, response, sendPlainError);
-  exchange.operationId = 'http.preflight';
-  exchange.sendEmpty(204, headers);
-  return true;
 }

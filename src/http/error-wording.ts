@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { authenticator } from './auth.js';
-import type { HttpError } from './errors.js';
 import type { ServiceInstance } from './instance.js';
+import { plainFormat } from './plain-error.js';
 import type { ErrorFormat } from './route.js';
-
-/** How an error is worded where no contract says how: `{"error", "status"}`. */
-export const plainFormat: ErrorFormat = ({ message, status }: HttpError) => ({ error: message, status });
 
 /** How to word the error of a request that no instance took, or that was none yet. */
 export interface ErrorWording {

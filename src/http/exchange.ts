@@ -4,14 +4,30 @@ import type { Logger } from '../lib/logger.js';
 import { discardBody } from './body.js';
 import { brokenBody, HttpError, lateBody, noRoomForReply } from './errors.js';
 import type { HeadBlockResponse } from './head-block.js';
-import type { HttpCore } from './http-core.js';
 import { LateAbort } from './late-abort.js';
-import { OpenStream, STREAM_HEADERS } from './open-stream.js';
+import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
 import type { RawStream } from './raw-stream.js';
 import { SMALL_REPLY } from './reply-budget.js';
 import type { Principal, RouteContext } from './route.js';
+import type { HttpSettings } from './settings.js';
 import { limitUnread } from './unread-reply.js';
+
+/** Content type of what is answered unless a route says another. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** What exchanges share and report to. */
+export interface ExchangeCore extends StreamCore {
+  readonly settings: StreamCore['settings'] & Pick<HttpSettings, 'bodyIdleTimeoutMs'>;
+  /** Readiness is off and replies ask the client to close its connection. */
+  readonly stopping: boolean;
+  readonly stopSignal: AbortSignal;
+  nextRequestId(fromClient: string | string[] | undefined): string;
+  /** The header lines that a reply begins with, each with its CR LF. */
+  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
+  opened(exchange: Exchange): void;
+  closed(exchange: Exchange, operationId: string, status: number, seconds: number): void;
+}
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
@@ -45,7 +61,7 @@ export class Exchange implements RouteContext {
   private overListeners: OverListeners | undefined;
 
   constructor(
-    private readonly core: HttpCore,
+    private readonly core: ExchangeCore,
     private readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     /** Answers an error in the shape of the contract that the request belongs to. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../lib/logger.js';
 import { Cors } from './cors.js';
-import type { Exchange } from './exchange.js';
+import type { Exchange, ExchangeCore } from './exchange.js';
 import { headLines } from './head-block.js';
 import type { Metrics } from './metrics.js';
 import { ReplyBudget } from './reply-budget.js';
@@ -15,7 +15,7 @@ import type { HttpSettings } from './settings.js';
 const SWEEP_MS = 200;
 
 /** What every request of this process shares: settings, metrics, the set of open exchanges and the sweep of their deadlines. */
-export class HttpCore {
+export class HttpCore implements ExchangeCore {
   private readonly headBlock: string;
   /** Only when other origins are configured. */
   readonly cors: Cors | undefined;

@@ -3,14 +3,12 @@ import express, { type Request, type Response, type Router } from 'express';
 import { authenticator, challenge } from './auth.js';
 import { hasBody, NOTHING, readBody } from './body.js';
 import { HttpError, routingError, toHttpError } from './errors.js';
-import { Exchange } from './exchange.js';
-import { bodyPieces, Pieces, sendPieces } from './flow.js';
+import { Exchange, JSON_TYPE } from './exchange.js';
 import type { HttpCore } from './http-core.js';
 import { checked, inputOf } from './input.js';
 import type { ServiceInstance } from './instance.js';
-import { type BoundRoute, JsonText, Reply } from './route.js';
-
-export const JSON_TYPE = 'application/json; charset=utf-8';
+import { bodyPieces, sendPieces } from './pieces.js';
+import { type BoundRoute, JsonText, Pieces, Reply } from './route.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;

@@ -1,7 +1,27 @@
 import type { ServerResponse } from 'node:http';
-import type { Exchange } from './exchange.js';
-import type { HttpCore } from './http-core.js';
+import type { Logger } from '../lib/logger.js';
 import type { RawStream, StreamSink } from './raw-stream.js';
+import type { ReplyBudget } from './reply-budget.js';
+import type { RouteContext } from './route.js';
+import type { HttpSettings } from './settings.js';
+
+/** What streams share. */
+export interface StreamCore {
+  readonly settings: Pick<HttpSettings, 'replyIdleTimeoutMs' | 'streamBufferBytes'>;
+  readonly replies: ReplyBudget;
+  /** How many are open. */
+  streams: number;
+  readonly log: Logger;
+  /** Monotonic milliseconds. */
+  now(): number;
+}
+
+/** The exchange that a stream is the reply of. */
+export interface StreamExchange extends Pick<RouteContext, 'requestId' | 'onOver'> {
+  readonly operationId: string;
+  /** Breaks the connection. */
+  cut(): void;
+}
 
 /** At a stop, a client gets so long, in ms, to take the rest of its stream. */
 const LAST_BYTES_MS = 1_000;
@@ -26,8 +46,8 @@ export class OpenStream implements StreamSink {
   private counted = 0;
 
   constructor(
-    private readonly exchange: Exchange,
-    private readonly core: HttpCore,
+    private readonly exchange: StreamExchange,
+    private readonly core: StreamCore,
     private readonly response: ServerResponse,
     private readonly heartbeat: RawStream['heartbeat'],
   ) {

@@ -1,8 +1,9 @@
-import { plainFormat } from './error-wording.js';
 import type { HttpError } from './errors.js';
-import type { Exchange } from './exchange.js';
-import { JSON_TYPE } from './mount.js';
+import { type Exchange, JSON_TYPE } from './exchange.js';
 import type { ErrorFormat } from './route.js';
+
+/** How an error is worded where no contract says how: `{"error", "status"}`. */
+export const plainFormat: ErrorFormat = ({ message, status }: HttpError) => ({ error: message, status });
 
 /** Answers an error in the words of `format`. */
 export function errorSender(format: ErrorFormat): (exchange: Exchange, error: HttpError) => void {

@@ -37,7 +37,7 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
   [
     /^services\//,
-    /^(lib\/|http\/(route|raw-stream|errors|headers|body|flow|query)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
+    /^(lib\/|http\/(route|raw-stream|errors|headers|body|query)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^main\.ts$/, /./],
   [/^workers\//, /^(workers|http|lib)\/|^(config|gateway|services\/service)\.ts$/],

@@ -1,26 +1,7 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { HttpError } from './errors.js';
 import type { Exchange } from './exchange.js';
-import type { RouteContext } from './route.js';
-
-/** A reply of any length, written piece by piece as its reader takes it. What fails after the first piece cuts the connection. */
-export class Pieces {
-  constructor(
-    readonly contentType: string,
-    readonly pieces: AsyncIterable<string>,
-  ) {}
-}
-
-/** How a route takes a body of any length instead of a JSON one, where a request's headers ask for it. */
-export interface BodyFlow<Deps> {
-  takes(headers: IncomingHttpHeaders): boolean;
-  /** `body` is read as fast as it is consumed; each piece that arrives, and the end, begins the request's deadline anew. */
-  readonly handle: (
-    input: { readonly params: never; readonly body: AsyncIterable<Buffer> },
-    context: RouteContext,
-    deps: Deps,
-  ) => Promise<unknown>;
-}
+import type { Pieces } from './route.js';
 
 /** The body as it arrives. The limits for whole bodies do not hold for it; silence while a piece is awaited still ends it. */
 export async function* bodyPieces(
