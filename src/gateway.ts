@@ -1,4 +1,4 @@
-import { type Config, enabledServices } from './config.js';
+import { type Config, enabledServices } from './config/schema.js';
 import { buildApp, type MountedAt } from './http/app.js';
 import { HttpError } from './http/errors.js';
 import { Health, type HealthTarget } from './http/health.js';

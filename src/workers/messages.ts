@@ -1,4 +1,4 @@
-import type { Config } from '../config.js';
+import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
 import type { MetricsSnapshot } from '../http/metrics.js';
 import type { Worker as WorkerPlace } from '../services/service.js';

@@ -1,5 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Config } from '../config.js';
+import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
 import { HttpError } from '../http/errors.js';
 import type { MetricsSnapshot } from '../http/metrics.js';

@@ -40,8 +40,9 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
     /^(lib\/|http\/(route|raw-stream|errors|headers|body|query)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^main\.ts$/, /./],
-  [/^workers\//, /^(workers|http|lib)\/|^(config|gateway|services\/service)\.ts$/],
-  [/^[^/]+\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config(-[a-z]+)?\.ts$)/],
+  [/^workers\//, /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service)\.ts$/],
+  [/^config\//, /^(config\/|lib\/|http\/settings\.ts$|services\/[^/]+\.ts$)/],
+  [/^gateway\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config\/schema\.ts$)/],
 ];
 
 it('finds the imports at all', () => {
@@ -58,9 +59,20 @@ it('lets imports run one way: main, gateway, http and services, lib', () => {
   expect(wrong).toEqual([]);
 });
 
-it('has no import circle', () => {
+/** Imports of types that close a circle still; each goes with it. */
+const CLOSING: readonly string[] = [
+  'services/kv/backend.ts -> services/kv/acl-users.ts',
+  'services/queue/known-destinations.ts -> services/queue/recalls.ts',
+];
+
+it('has no import circle, types included', () => {
+  const closing = local.filter(({ file, target }) => CLOSING.includes(`${file} -> ${target}`));
+  expect(closing.map(({ typeOnly }) => typeOnly)).toEqual(CLOSING.map(() => true));
   const graph = new Map(
-    files.map((file) => [file, local.filter((i) => i.file === file && !i.typeOnly).map((i) => i.target)]),
+    files.map((file) => [
+      file,
+      local.filter((i) => i.file === file && !closing.includes(i)).map((i) => i.target),
+    ]),
   );
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {

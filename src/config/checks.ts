@@ -1,7 +1,7 @@
-import type { Config, EnabledService } from './config.js';
-import { type KeyNames, type UnservedService, wantsText } from './config-services.js';
-import { isLoopback } from './lib/loopback.js';
-import type { Service, ServiceConfig } from './services/service.js';
+import { isLoopback } from '../lib/loopback.js';
+import type { Service, ServiceConfig } from '../services/service.js';
+import type { Config, EnabledService } from './schema.js';
+import { type KeyNames, type UnservedService, wantsText } from './unserved-services.js';
 
 /** What no schema of one key can see, a line each. */
 export function crossChecks(config: Config, enabled: readonly EnabledService[]): string[] {

@@ -1,6 +1,6 @@
-import { configLeaves, ENVIRONMENT_PREFIX } from './config.js';
-import { variableName } from './lib/settings-environment.js';
-import type { SettingLeaf } from './lib/settings-tree.js';
+import { variableName } from '../lib/settings-environment.js';
+import type { SettingLeaf } from '../lib/settings-tree.js';
+import { configLeaves, ENVIRONMENT_PREFIX } from './schema.js';
 
 /** Every key of the configuration as a Markdown table: key, default, environment variable, meaning. */
 export function settingsTable(): string {

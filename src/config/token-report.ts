@@ -1,4 +1,4 @@
-import { type Config, enabledServices } from './config.js';
+import { type Config, enabledServices } from './schema.js';
 
 /**
  * `{"kv":{"default":{"standard":"...","read-only":"..."}},"metricsToken":"..."}`: the bearer tokens in force, derived

@@ -1,5 +1,5 @@
-import { configLeaves } from './config.js';
-import type { SettingLeaf } from './lib/settings-tree.js';
+import type { SettingLeaf } from '../lib/settings-tree.js';
+import { configLeaves } from './schema.js';
 
 const HEAD = `# Portico's configuration. Every key is here with its default; a key that is left out has the same value.
 # Every key also has an environment variable, which wins: its path in capitals with PORTICO_ in front, so http.port is

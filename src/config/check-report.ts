@@ -1,6 +1,7 @@
-import { type Config, configLeaves, enabledServices, type LoadedConfig } from './config.js';
-import type { UnservedService } from './config-services.js';
-import type { BackendName } from './services/service.js';
+import type { BackendName } from '../services/service.js';
+import type { LoadedConfig } from './load.js';
+import { type Config, configLeaves, enabledServices } from './schema.js';
+import type { UnservedService } from './unserved-services.js';
 
 /** What the start scripts ask of a configuration before there is a gateway. */
 export interface CheckReport {

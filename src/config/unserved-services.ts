@@ -1,4 +1,4 @@
-import type { Config, EnabledService } from './config.js';
+import type { Config, EnabledService } from './schema.js';
 
 /** A service that nobody has switched off and that is left out because nothing says where its backends are. */
 export interface UnservedService {

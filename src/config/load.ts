@@ -1,40 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
-import { z } from 'zod';
-import { crossChecks, incompleteness } from './config-checks.js';
-import { type KeyNames, type UnservedService, unservedServices, without } from './config-services.js';
-import { httpSettings } from './http/settings.js';
-import { applyEnvironment, variableOf } from './lib/settings-environment.js';
-import { resolveReferences } from './lib/settings-references.js';
-import { keysAt, keyText, nearest, type SettingLeaf, settingLeaves } from './lib/settings-tree.js';
-import { services } from './services/index.js';
-import type { Service, ServiceConfig } from './services/service.js';
-
-export const ENVIRONMENT_PREFIX = 'PORTICO_';
+import type { z } from 'zod';
+import { applyEnvironment, variableOf } from '../lib/settings-environment.js';
+import { resolveReferences } from '../lib/settings-references.js';
+import { keysAt, keyText, nearest } from '../lib/settings-tree.js';
+import type { ServiceConfig } from '../services/service.js';
+import { crossChecks, incompleteness } from './checks.js';
+import { type Config, configLeaves, configSchema, ENVIRONMENT_PREFIX, enabledServices } from './schema.js';
+import { type KeyNames, type UnservedService, unservedServices, without } from './unserved-services.js';
 
 /** Variables with the prefix that others than the gateway read or write: the start scripts and their card. */
 const FOREIGN_VARIABLES = /^PORTICO_((KV|VECTOR|BROKER|QUEUE)_)?URL$|^PORTICO_(PORT_BASE|TEST_\w+)$/;
-
-const logSettings = z.strictObject({
-  level: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
-    .default('info')
-    .describe('Least severe level that is logged.'),
-});
-
-/** The configuration's schema: `http`, `log` and one section a service. */
-export const configSchema = z.strictObject({
-  http: httpSettings.prefault({}).describe('The HTTP front itself.'),
-  log: logSettings.prefault({}).describe('JSON lines on standard output.'),
-  ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({} as never)])),
-});
-
-export interface Config {
-  readonly http: z.output<typeof httpSettings>;
-  readonly log: z.output<typeof logSettings>;
-  /** Each service's section by its name. */
-  readonly services: Readonly<Record<string, ServiceConfig>>;
-}
 
 /** Everything that is wrong with a configuration, one line each: where it stands, which key, why. */
 export class ConfigError extends Error {
@@ -58,11 +34,6 @@ export interface ConfigSource {
   /** A document instead of a file, for programs that embed the gateway. */
   readonly document?: Readonly<Record<string, unknown>>;
   readonly environment: Readonly<Record<string, string | undefined>>;
-}
-
-/** Every key, for the table in docs/configuration.md and the check that the file mentions all. */
-export function configLeaves(): SettingLeaf[] {
-  return settingLeaves(configSchema);
 }
 
 /**
@@ -107,18 +78,6 @@ function keyNames(origins: ReadonlyMap<string, string>): KeyNames {
     variable: (key) => variableOf(key, leaves, ENVIRONMENT_PREFIX),
     isShared: (key) => leaves.filter(({ env }) => env !== undefined && env === origins.get(key)).length > 1,
   };
-}
-
-/** A service with its section, where the section does not switch it off. */
-export interface EnabledService {
-  readonly service: Service;
-  readonly section: ServiceConfig;
-}
-
-export function enabledServices(config: Config): EnabledService[] {
-  return services
-    .map((service) => ({ service, section: config.services[service.name] as ServiceConfig }))
-    .filter(({ section }) => section.enabled !== false);
 }
 
 function readDocument(file: string | undefined): Record<string, unknown> {
