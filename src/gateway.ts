@@ -1,12 +1,12 @@
 import { type Config, enabledServices } from './config/schema.js';
-import { buildApp, type MountedAt } from './http/app.js';
 import { HttpError } from './http/errors.js';
-import { Health, type HealthTarget } from './http/health.js';
-import { HttpCore } from './http/http-core.js';
+import { HttpCore } from './http/exchange/http-core.js';
 import type { ServiceInstance } from './http/instance.js';
-import { Metrics, type MetricsSnapshot } from './http/metrics.js';
-import { Operations } from './http/operations.js';
-import { type ListeningServer, listen } from './http/server.js';
+import { Health, type HealthTarget } from './http/monitoring/health.js';
+import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
+import { Operations } from './http/operations/operations.js';
+import { buildApp, type MountedAt } from './http/server/app.js';
+import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
 import type { Worker } from './services/service.js';

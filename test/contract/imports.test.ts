@@ -32,6 +32,8 @@ const local = imports.filter(({ target }) => target.endsWith('.ts'));
 /** What a file may import, by the first pattern that fits it. */
 const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^lib\//, /^lib\//],
+  // what lies beside the rooms of http is what others may use of it
+  [/^http\/[^/]+\.ts$/, /^http\/[^/]+\.ts$|^lib\//],
   [/^http\//, /^(http|lib)\//],
   [/^services\/service\.ts$/, /^(http|lib)\//],
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
@@ -55,6 +57,24 @@ it('lets imports run one way: main, gateway, http and services, lib', () => {
     const rule = ALLOWED.find(([of]) => of.test(file));
     const self = /^services\/([^/]+)\//.exec(file)?.[1] ?? '';
     return rule === undefined || !new RegExp(rule[1].source.replace('\\$SELF', self)).test(target);
+  });
+  expect(wrong).toEqual([]);
+});
+
+/** The rooms of a folder: each imports from itself, from those behind it, and from the files that lie beside the rooms. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],
+};
+
+it.each(Object.entries(ROOMS))('lets imports between the rooms of %s run one way', (folder, rooms) => {
+  const roomOf = (file: string) => {
+    const [room, inner] = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1).split('/') : [];
+    return inner === undefined ? undefined : room;
+  };
+  const wrong = local.filter(({ file, target }) => {
+    const [from, to] = [roomOf(file), roomOf(target)];
+    if (from === undefined || to === undefined || from === to) return false;
+    return !rooms.includes(from) || rooms.indexOf(to) < rooms.indexOf(from);
   });
   expect(wrong).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { queryParameter } from './query.js';
-import type { AuthScheme, Principal } from './route.js';
+import { queryParameter } from '../query.js';
+import type { AuthScheme, Principal } from '../route.js';
 
 /** Finds whose credentials a request carries; `undefined` when it has none that are known. Reads headers and URL only. */
 export type Authenticate = (request: IncomingMessage) => Principal | undefined;

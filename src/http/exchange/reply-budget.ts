@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Principal } from './route.js';
+import type { Principal } from '../route.js';
 
 /**
  * A reply of fewer bytes is neither counted nor refused: an error in its place would be no smaller, and requests in flight

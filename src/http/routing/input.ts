@@ -1,12 +1,12 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
-import { checkInSlices } from '../lib/bounded-list.js';
-import { WHOLE_BYTES } from '../lib/sliced-json.js';
-import { parseJsonBody } from './body.js';
-import { HttpError } from './errors.js';
-import { withContractNames } from './headers.js';
-import { queryParameters } from './query.js';
-import type { JsonRoute } from './route.js';
+import { checkInSlices } from '../../lib/bounded-list.js';
+import { WHOLE_BYTES } from '../../lib/sliced-json.js';
+import { parseJsonBody } from '../body.js';
+import { HttpError } from '../errors.js';
+import { withContractNames } from '../headers.js';
+import { queryParameters } from '../query.js';
+import type { JsonRoute } from '../route.js';
 
 type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;
 

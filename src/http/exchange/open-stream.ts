@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import type { Logger } from '../lib/logger.js';
-import type { RawStream, StreamSink } from './raw-stream.js';
+import type { Logger } from '../../lib/logger.js';
+import type { RawStream, StreamSink } from '../raw-stream.js';
+import type { RouteContext } from '../route.js';
+import type { HttpSettings } from '../settings.js';
 import type { ReplyBudget } from './reply-budget.js';
-import type { RouteContext } from './route.js';
-import type { HttpSettings } from './settings.js';
 
 /** What streams share. */
 export interface StreamCore {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
+import { type ErrorCode, HttpError } from '../errors.js';
+import { JSON_TYPE } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
 import type { App } from './app.js';
-import { type ErrorCode, HttpError } from './errors.js';
-import { JSON_TYPE } from './exchange.js';
-import type { HttpCore } from './http-core.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
 const IDLE_GRACE_MS = 100;

@@ -1,5 +1,5 @@
-import { LatencyHistogram } from '../lib/latency-histogram.js';
-import type { MetricSample, MetricSource } from '../lib/metric-source.js';
+import { LatencyHistogram } from '../../lib/latency-histogram.js';
+import type { MetricSample, MetricSource } from '../../lib/metric-source.js';
 
 interface Series {
   readonly operation: string;

@@ -1,14 +1,14 @@
 import type { Express, Request, Response } from 'express';
-import { groupBy } from '../lib/group-by.js';
-import { isLoopback } from '../lib/loopback.js';
-import { type Authenticate, authenticator, challenge } from './auth.js';
-import { HttpError, toHttpError } from './errors.js';
-import { Exchange, JSON_TYPE } from './exchange.js';
-import type { Health, HealthState } from './health.js';
-import type { HttpCore } from './http-core.js';
-import { sendPlainError } from './plain-error.js';
-import type { AuthScheme } from './route.js';
-import type { HttpSettings } from './settings.js';
+import { groupBy } from '../../lib/group-by.js';
+import { isLoopback } from '../../lib/loopback.js';
+import { HttpError, toHttpError } from '../errors.js';
+import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import { sendPlainError } from '../exchange/plain-error.js';
+import type { Health, HealthState } from '../monitoring/health.js';
+import type { AuthScheme } from '../route.js';
+import { type Authenticate, authenticator, challenge } from '../routing/auth.js';
+import type { HttpSettings } from '../settings.js';
 
 const OPERATOR = { name: 'operator', access: 'read' } as const;
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RouteDescription, TextForm } from './route.js';
+import type { RouteDescription, TextForm } from '../route.js';
 
 /** One service as the document shows it. */
 export interface DocumentedService {

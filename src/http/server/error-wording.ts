@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import { authenticator } from './auth.js';
-import type { ServiceInstance } from './instance.js';
-import { plainFormat } from './plain-error.js';
-import type { ErrorFormat } from './route.js';
+import { plainFormat } from '../exchange/plain-error.js';
+import type { ServiceInstance } from '../instance.js';
+import type { ErrorFormat } from '../route.js';
+import { authenticator } from '../routing/auth.js';
 
 /** How to word the error of a request that no instance took, or that was none yet. */
 export interface ErrorWording {

@@ -1,15 +1,15 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
+import { HttpError, routingError } from '../errors.js';
+import { Exchange } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import { errorSender, sendPlainError } from '../exchange/plain-error.js';
+import { acceptHeadBlock } from '../head/head-block.js';
+import type { ServiceInstance } from '../instance.js';
+import type { Operations } from '../operations/operations.js';
+import { frontLayer } from '../routing/front.js';
+import { mountInstance } from '../routing/mount.js';
 import { type ErrorWording, errorWording } from './error-wording.js';
-import { HttpError, routingError } from './errors.js';
-import { Exchange } from './exchange.js';
-import { frontLayer } from './front.js';
-import { acceptHeadBlock } from './head-block.js';
-import type { HttpCore } from './http-core.js';
-import type { ServiceInstance } from './instance.js';
-import { mountInstance } from './mount.js';
-import type { Operations } from './operations.js';
-import { errorSender, sendPlainError } from './plain-error.js';
 
 /** An Express app and the message classes that its server must use. */
 export interface App {

@@ -1,6 +1,6 @@
-import type { HttpError } from './errors.js';
+import type { HttpError } from '../errors.js';
+import type { ErrorFormat } from '../route.js';
 import { type Exchange, JSON_TYPE } from './exchange.js';
-import type { ErrorFormat } from './route.js';
 
 /** How an error is worded where no contract says how: `{"error", "status"}`. */
 export const plainFormat: ErrorFormat = ({ message, status }: HttpError) => ({ error: message, status });

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { HttpError } from './errors.js';
+import { HttpError } from '../errors.js';
+import type { Pieces } from '../route.js';
 import type { Exchange } from './exchange.js';
-import type { Pieces } from './route.js';
 
 /** The body as it arrives. The limits for whole bodies do not hold for it; silence while a piece is awaited still ends it. */
 export async function* bodyPieces(

@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../lib/logger.js';
-import { Cors } from './cors.js';
+import type { Logger } from '../../lib/logger.js';
+import { Cors } from '../head/cors.js';
+import { headLines } from '../head/head-block.js';
+import { requestIds } from '../head/request-id.js';
+import { securityHeaders } from '../head/security-headers.js';
+import type { Metrics } from '../monitoring/metrics.js';
+import type { HttpSettings } from '../settings.js';
 import type { Exchange, ExchangeCore } from './exchange.js';
-import { headLines } from './head-block.js';
-import type { Metrics } from './metrics.js';
 import { ReplyBudget } from './reply-budget.js';
-import { requestIds } from './request-id.js';
-import { securityHeaders } from './security-headers.js';
-import type { HttpSettings } from './settings.js';
 
 /** How often deadlines are looked at, in ms: one timer for all requests instead of one each. */
 const SWEEP_MS = 200;

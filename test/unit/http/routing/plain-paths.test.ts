@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import fc from 'fast-check';
-import { plainPaths } from '../../../src/http/plain-paths.js';
+import { plainPaths } from '../../../../src/http/routing/plain-paths.js';
 
 const word = fc.constantFrom(
   'a',

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
-import type { MetricRegistry, MetricSource } from '../lib/metric-source.js';
+import type { MetricRegistry, MetricSource } from '../../lib/metric-source.js';
 import type { HealthState } from './health.js';
 import { RequestHistogram } from './request-histogram.js';
 

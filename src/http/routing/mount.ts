@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Request, type Response, type Router } from 'express';
+import { hasBody, NOTHING, readBody } from '../body.js';
+import { HttpError, routingError, toHttpError } from '../errors.js';
+import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import { bodyPieces, sendPieces } from '../exchange/pieces.js';
+import type { ServiceInstance } from '../instance.js';
+import { type BoundRoute, JsonText, Pieces, Reply } from '../route.js';
 import { authenticator, challenge } from './auth.js';
-import { hasBody, NOTHING, readBody } from './body.js';
-import { HttpError, routingError, toHttpError } from './errors.js';
-import { Exchange, JSON_TYPE } from './exchange.js';
-import type { HttpCore } from './http-core.js';
 import { checked, inputOf } from './input.js';
-import type { ServiceInstance } from './instance.js';
-import { bodyPieces, sendPieces } from './pieces.js';
-import { type BoundRoute, JsonText, Pieces, Reply } from './route.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;

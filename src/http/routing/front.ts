@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { HttpError } from './errors.js';
-import type { HttpCore } from './http-core.js';
-import type { ServiceInstance } from './instance.js';
+import { HttpError } from '../errors.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import type { ServiceInstance } from '../instance.js';
 import { admission, dispatcher, type MountedRequest, type RoutePlace, routePlaces } from './mount.js';
 import { plainPaths } from './plain-paths.js';
 

@@ -1,5 +1,5 @@
-import { HttpError } from './errors.js';
-import type { Backend } from './instance.js';
+import { HttpError } from '../errors.js';
+import type { Backend } from '../instance.js';
 
 /** A check is not repeated sooner than this, in ms, however often it is asked for. */
 const CACHE_MS = 1_000;

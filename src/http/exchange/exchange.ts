@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../lib/logger.js';
-import { discardBody } from './body.js';
-import { brokenBody, HttpError, lateBody, noRoomForReply } from './errors.js';
-import type { HeadBlockResponse } from './head-block.js';
+import type { Logger } from '../../lib/logger.js';
+import { discardBody } from '../body.js';
+import { brokenBody, HttpError, lateBody, noRoomForReply } from '../errors.js';
+import type { HeadBlockResponse } from '../head/head-block.js';
+import type { RawStream } from '../raw-stream.js';
+import type { Principal, RouteContext } from '../route.js';
+import type { HttpSettings } from '../settings.js';
 import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
-import type { RawStream } from './raw-stream.js';
 import { SMALL_REPLY } from './reply-budget.js';
-import type { Principal, RouteContext } from './route.js';
-import type { HttpSettings } from './settings.js';
 import { limitUnread } from './unread-reply.js';
 
 /** Content type of what is answered unless a route says another. */

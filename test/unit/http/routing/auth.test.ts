@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import fc from 'fast-check';
-import { authenticator } from '../../../src/http/auth.js';
-import type { AuthScheme } from '../../../src/http/route.js';
+import type { AuthScheme } from '../../../../src/http/route.js';
+import { authenticator } from '../../../../src/http/routing/auth.js';
 
 const request = (authorization: string | undefined, url = '/') =>
   ({ headers: authorization === undefined ? {} : { authorization }, url }) as IncomingMessage;
