@@ -2,18 +2,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { checkReport } from './check-report.js';
-import { type Config, ConfigError, enabledServices, type LoadedConfig, loadConfig } from './config.js';
-import { unservedText } from './config-services.js';
+import { checkReport } from './config/check-report.js';
+import { ConfigError, type LoadedConfig, loadConfig } from './config/load.js';
+import { type Config, enabledServices } from './config/schema.js';
+import { settingsTable } from './config/settings-table.js';
+import { settingsYaml } from './config/settings-yaml.js';
+import { tokenReport } from './config/token-report.js';
+import { unservedText } from './config/unserved-services.js';
 import { createGateway, type Gateway } from './gateway.js';
-import { openapiDocument } from './http/openapi.js';
-import { metricsAreOpen } from './http/operations.js';
+import { openapiDocument } from './http/operations/openapi.js';
+import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
 import { describeServices } from './services/describe.js';
-import { settingsTable } from './settings-table.js';
-import { settingsYaml } from './settings-yaml.js';
-import { tokenReport } from './token-report.js';
 import { Primary } from './workers/primary.js';
 import { type WorkerLink, workerLink } from './workers/worker.js';
 

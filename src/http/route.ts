@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Logger } from '../lib/logger.js';
 import type { HttpError } from './errors.js';
-import type { BodyFlow, Pieces } from './flow.js';
 import type { RawStream } from './raw-stream.js';
 
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -119,6 +118,14 @@ export class Reply {
   ) {}
 }
 
+/** A reply of any length, written piece by piece as its reader takes it. What fails after the first piece cuts the connection. */
+export class Pieces {
+  constructor(
+    readonly contentType: string,
+    readonly pieces: AsyncIterable<string>,
+  ) {}
+}
+
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
 interface RequestSchemas {
@@ -135,6 +142,17 @@ export interface RouteInput<S extends RequestSchemas> {
   /** Header names in lower case; `Upstash-*` appears as `service-*`, `Kafka-*` as `broker-*` (see `headers.ts`). */
   readonly headers: OutputOf<S['headers']>;
   readonly body: OutputOf<S['body']>;
+}
+
+/** How a route takes a body of any length instead of a JSON one, where a request's headers ask for it. */
+export interface BodyFlow<Deps> {
+  takes(headers: IncomingHttpHeaders): boolean;
+  /** `body` is read as fast as it is consumed; each piece that arrives, and the end, begins the request's deadline anew. */
+  readonly handle: (
+    input: { readonly params: never; readonly body: AsyncIterable<Buffer> },
+    context: RouteContext,
+    deps: Deps,
+  ) => Promise<unknown>;
 }
 
 /** A route with typed JSON in and out. The body is parsed as JSON whatever its content type, on every method. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Queryable, QueryResult, Transactions } from './postgres.js';
 import { cancelOnAbort, RequestOver } from './postgres-cancel.js';
+import type { Queryable, QueryResult, Transactions } from './postgres-database.js';
 import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
 import type { SilenceWatch } from './postgres-watch.js';
 

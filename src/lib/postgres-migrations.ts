@@ -1,4 +1,4 @@
-import type { Database, Queryable } from './postgres.js';
+import type { Database, Queryable } from './postgres-database.js';
 
 export interface Migration {
   /** 1, 2, 3 ... without gaps. */

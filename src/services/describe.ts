@@ -1,4 +1,4 @@
-import type { DocumentedService } from '../http/openapi.js';
+import type { DocumentedService } from '../http/operations/openapi.js';
 import { services } from './index.js';
 
 /** Every service as the OpenAPI document shows it: at the first mount of its default configuration. */

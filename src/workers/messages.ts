@@ -1,6 +1,6 @@
-import type { Config } from '../config.js';
+import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
-import type { MetricsSnapshot } from '../http/metrics.js';
+import type { MetricsSnapshot } from '../http/monitoring/metrics.js';
 import type { Worker as WorkerPlace } from '../services/service.js';
 
 /** Environment variable by which a process learns that it is a worker, and its number (from 1). */

@@ -1,4 +1,4 @@
-import { type MetricsSnapshot, sumOfCounts } from '../http/metrics.js';
+import { type MetricsSnapshot, sumOfCounts } from '../http/monitoring/metrics.js';
 
 /** A worker that has not answered by then is left out of this answer, in ms. */
 const COLLECT_MS = 2_000;

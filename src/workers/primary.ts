@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { type AddressInfo, createServer } from 'node:net';
-import type { Config } from '../config.js';
+import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
 import { backoffDelay } from '../lib/backoff.js';
 import type { Logger } from '../lib/logger.js';

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
-import type { Config } from '../config.js';
+import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
 import { HttpError } from '../http/errors.js';
-import type { MetricsSnapshot } from '../http/metrics.js';
+import type { MetricsSnapshot } from '../http/monitoring/metrics.js';
 import type { Worker as WorkerPlace } from '../services/service.js';
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
 

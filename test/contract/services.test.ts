@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { settingsTable } from '../../src/config/settings-table.js';
 import { HttpError } from '../../src/http/errors.js';
-import { openapiDocument } from '../../src/http/openapi.js';
+import { openapiDocument } from '../../src/http/operations/openapi.js';
 import { describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
-import { settingsTable } from '../../src/settings-table.js';
 import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/config/load.js';
 import { createGateway, type GatewayOptions } from '../../src/gateway.js';
 import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { gatewayEnvironment, testDocument } from './environment.js';

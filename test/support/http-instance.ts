@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { type App, buildApp } from '../../src/http/app.js';
-import { Health } from '../../src/http/health.js';
-import { HttpCore } from '../../src/http/http-core.js';
+import { HttpCore } from '../../src/http/exchange/http-core.js';
 import type { Backend, ServiceInstance } from '../../src/http/instance.js';
-import { Metrics } from '../../src/http/metrics.js';
-import { Operations } from '../../src/http/operations.js';
+import { Health } from '../../src/http/monitoring/health.js';
+import { Metrics } from '../../src/http/monitoring/metrics.js';
+import { Operations } from '../../src/http/operations/operations.js';
 import { type BoundRoute, bindRoutes, jsonRoute, type RawRoute, type Route } from '../../src/http/route.js';
-import { type ListeningServer, listen } from '../../src/http/server.js';
+import { type App, buildApp } from '../../src/http/server/app.js';
+import { type ListeningServer, listen } from '../../src/http/server/server.js';
 import { httpSettings } from '../../src/http/settings.js';
 import { createLogger } from '../../src/lib/logger.js';
 

@@ -1,5 +1,3 @@
-import type { Cluster } from './cluster.js';
-
 /** A topic that the configuration asks for. */
 export interface DeclaredTopic {
   readonly name: string;
@@ -13,12 +11,17 @@ export function parseDeclaredTopic(text: string): DeclaredTopic {
   return { name, partitions: partitions === undefined ? -1 : Number(partitions) };
 }
 
+/** Asks Kafka about topics by name; those that do not exist are left out. */
+export interface TopicSource {
+  topics(names: readonly string[], fresh: boolean): Promise<ReadonlyMap<string, unknown>>;
+}
+
 /**
  * Makes the declared topics that do not exist; one that does is left as it is, whatever its partitions.
  * @param create makes topics; one that another gateway has made meanwhile is no error
  */
 export async function makeDeclaredTopics(
-  cluster: Cluster,
+  cluster: TopicSource,
   declared: readonly DeclaredTopic[],
   create: (missing: readonly DeclaredTopic[]) => Promise<void>,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { AggregatorRegistry } from 'prom-client';
-import { Metrics, type MetricsSnapshot } from '../../../src/http/metrics.js';
+import { Metrics, type MetricsSnapshot } from '../../../src/http/monitoring/metrics.js';
 import { MetricsCollector } from '../../../src/workers/metrics-collector.js';
 
 /** The metrics of a worker that has counted so many requests. */

@@ -1,4 +1,4 @@
-import { Pieces } from '../../../http/flow.js';
+import { Pieces } from '../../../http/route.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
 import { fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
 import { fetchReply, infoReply, randomReply, rangeReply } from '../schemas/replies.js';

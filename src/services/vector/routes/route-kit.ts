@@ -1,11 +1,12 @@
 import type { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
-import type { BodyFlow, Pieces } from '../../../http/flow.js';
 import {
+  type BodyFlow,
   type JsonRoute,
   JsonText,
   jsonRoute,
   type Method,
+  type Pieces,
   type RouteContext,
   type RouteDescription,
 } from '../../../http/route.js';

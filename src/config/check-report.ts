@@ -1,0 +1,73 @@
+import type { BackendName } from '../services/service.js';
+import type { LoadedConfig } from './load.js';
+import { type Config, configLeaves, enabledServices } from './schema.js';
+import type { UnservedService } from './unserved-services.js';
+
+/** What the start scripts ask of a configuration before there is a gateway. */
+export interface CheckReport {
+  readonly url: string;
+  /** Where `/readyz` and `/metrics` are. */
+  readonly operationsUrl: string;
+  /** Those that are not switched off; the start scripts bring the backends that have no address. */
+  readonly services: readonly string[];
+  /** Those of them that a gateway would leave out if nobody added an address. */
+  readonly unserved: readonly UnservedService[];
+  /** Base URL of each service's first instance. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** `needed`: used, and no address is configured. */
+  readonly backends: Readonly<Record<BackendName, 'needed' | 'given' | 'unused'>>;
+  /**
+   * Short variables whose key has a value other than its default already. The start scripts must not set them: a variable wins over the file,
+   * so a token of theirs would replace the user's own.
+   */
+  readonly set: readonly string[];
+}
+
+function setVariables(config: Config): string[] {
+  return configLeaves().flatMap(({ path, env, byDefault }) => {
+    if (env === undefined) return [];
+    let value: unknown = { ...config, ...config.services };
+    for (const step of path) value = (value as Record<string, unknown> | null)?.[step === '#' ? '0' : step];
+    const own = value !== undefined && JSON.stringify(value) !== JSON.stringify(byDefault);
+    return own ? [env] : [];
+  });
+}
+
+/** What a client on this machine connects to: an address that stands for every interface is one to listen at. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  const address = host === '::' ? '::1' : host;
+  return address.includes(':') ? `[${address}]` : address;
+}
+
+export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
+  const { port, operationsPort } = config.http;
+  const host = reachable(config.http.host);
+  const url = `http://${host}:${port}`;
+  const enabled = enabledServices(config);
+  const backends: Record<BackendName, 'needed' | 'given' | 'unused'> = {
+    redis: 'unused',
+    postgres: 'unused',
+    kafka: 'unused',
+    rabbitmq: 'unused',
+  };
+  for (const { service, section } of enabled) {
+    for (const { backend, given } of service.addresses(section)) {
+      if (!given) backends[backend] = 'needed';
+      else if (backends[backend] === 'unused') backends[backend] = 'given';
+    }
+  }
+  const urls = enabled.map(({ service, section }) => [
+    service.name,
+    `${url}${service.mounts(section)[0]?.path ?? ''}`.replace(/\/$/, ''),
+  ]);
+  return {
+    url,
+    operationsUrl: `http://${host}:${operationsPort ?? port}`,
+    services: enabled.map(({ service }) => service.name),
+    unserved,
+    urls: Object.fromEntries(urls),
+    backends,
+    set: setVariables(config),
+  };
+}

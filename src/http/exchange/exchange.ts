@@ -1,0 +1,244 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Logger } from '../../lib/logger.js';
+import { discardBody } from '../body.js';
+import { brokenBody, HttpError, lateBody, noRoomForReply } from '../errors.js';
+import type { HeadBlockResponse } from '../head/head-block.js';
+import type { RawStream } from '../raw-stream.js';
+import type { Principal, RouteContext } from '../route.js';
+import type { HttpSettings } from '../settings.js';
+import { LateAbort } from './late-abort.js';
+import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
+import { OverListeners } from './over-listeners.js';
+import { SMALL_REPLY } from './reply-budget.js';
+import { limitUnread } from './unread-reply.js';
+
+/** Content type of what is answered unless a route says another. */
+export const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** What exchanges share and report to. */
+export interface ExchangeCore extends StreamCore {
+  readonly settings: StreamCore['settings'] & Pick<HttpSettings, 'bodyIdleTimeoutMs'>;
+  /** Readiness is off and replies ask the client to close its connection. */
+  readonly stopping: boolean;
+  readonly stopSignal: AbortSignal;
+  nextRequestId(fromClient: string | string[] | undefined): string;
+  /** The header lines that a reply begins with, each with its CR LF. */
+  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
+  opened(exchange: Exchange): void;
+  closed(exchange: Exchange, operationId: string, status: number, seconds: number): void;
+}
+
+const NOBODY: Principal = { name: 'nobody', access: 'read' };
+
+/** One listener for all responses costs no closure a request. */
+type ExchangeResponse = ServerResponse & { exchange: Exchange };
+
+function closeExchange(this: ServerResponse): void {
+  (this as ExchangeResponse).exchange.closed();
+}
+
+/** One request and its reply: id, deadline, abort signal, and the one place from which anything is sent. */
+export class Exchange implements RouteContext {
+  readonly requestId: string;
+  principal: Principal = NOBODY;
+  /** Label of the request in metrics; the route's operation id once that is known. */
+  operationId = 'unrouted';
+  /** Where the core keeps it while it is open. */
+  place = -1;
+  /** Its body may take as long as it keeps arriving. */
+  isUnbounded = false;
+  private readonly startedAt: number;
+  private stream: OpenStream | undefined;
+  private deadline = Number.POSITIVE_INFINITY;
+  private readingSince = 0;
+  private readonly ended = new LateAbort<HttpError>();
+  private answered = false;
+  /** Its reply counts as waiting for the client. */
+  private giveRoom: (() => void) | undefined;
+  private watched = false;
+  private over: boolean | undefined;
+  private overListeners: OverListeners | undefined;
+
+  constructor(
+    private readonly core: ExchangeCore,
+    private readonly request: IncomingMessage,
+    private readonly response: ServerResponse,
+    /** Answers an error in the shape of the contract that the request belongs to. */
+    private readonly sendError: (exchange: Exchange, error: HttpError) => void,
+  ) {
+    this.requestId = core.nextRequestId(request.headers['x-request-id']);
+    this.startedAt = core.now();
+    core.opened(this);
+    (response as ExchangeResponse).exchange = this;
+    response.on('close', closeExchange);
+  }
+
+  get signal(): AbortSignal {
+    return this.ended.signal;
+  }
+
+  get remoteAddress(): string | null {
+    return this.request.socket.remoteAddress ?? null;
+  }
+
+  get stopping(): AbortSignal {
+    return this.core.stopSignal;
+  }
+
+  get log(): Logger {
+    return this.core.log;
+  }
+
+  onOver(listener: (sent: boolean) => void, onReset?: () => void): void {
+    if (this.over !== undefined) {
+      listener(this.over);
+      return;
+    }
+    this.overListeners ??= new OverListeners(this.request, this.response);
+    this.overListeners.add(listener, onReset);
+  }
+
+  isOn(socket: Socket): boolean {
+    return this.request.socket === socket;
+  }
+
+  /** Its connection can bring no further bytes: a body that is not complete never will be. @param late it took too long */
+  inputEnded(late: boolean): void {
+    if (this.stream !== undefined) this.cut();
+    if (this.request.complete) return;
+    this.fail(late ? lateBody() : brokenBody());
+  }
+
+  /** True once a reply went out or the client is gone: nothing more can be sent. */
+  get isOver(): boolean {
+    return this.answered || this.ended.reason !== undefined;
+  }
+
+  limitTo(timeoutMs: number): void {
+    this.deadline = this.core.now() + timeoutMs;
+  }
+
+  /** The body is being read; every chunk calls it again, `bodyDone` ends it. */
+  bodyProgress(): void {
+    this.readingSince = this.core.now();
+  }
+
+  bodyDone(): void {
+    this.readingSince = 0;
+  }
+
+  /** Called by the core's sweep: ends an exchange whose body stalls, whose deadline has passed or whose reply nobody reads. */
+  expire(now: number): void {
+    const { bodyIdleTimeoutMs, replyIdleTimeoutMs } = this.core.settings;
+    // Node tells nothing of a response that still waited behind another's when their connection broke
+    if (this.response.socket === null && this.request.socket.destroyed) this.closed();
+    else if (this.stream !== undefined) this.stream.expire(now);
+    else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
+    if (this.isOver) return;
+    if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
+      this.fail(lateBody());
+    } else if (now > this.deadline) {
+      this.fail(new HttpError('timeout'));
+    }
+  }
+
+  /** Answers with `error` and aborts whatever still works for this request. */
+  fail(error: HttpError): void {
+    if (this.isOver) return;
+    this.sendError(this, error);
+    this.ended.abort(error);
+  }
+
+  /**
+   * Sends a complete reply in one write; a second call does nothing.
+   * A large one for which there is no room becomes an error.
+   * @param headers name, value, name, value ... beside the constant ones, Content-Type and Content-Length
+   * @param hasChangedData whether it cannot be had again
+   */
+  send(
+    status: number,
+    contentType: string,
+    body: string | Buffer,
+    headers?: Readonly<Record<string, string>>,
+    hasChangedData = false,
+  ): void {
+    if (this.isOver) return;
+    const { response, request } = this;
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (length > SMALL_REPLY && request.method !== 'HEAD') {
+      this.giveRoom = this.core.replies.take(request.socket, this.principal, length, hasChangedData);
+      if (this.giveRoom === undefined) {
+        this.fail(noRoomForReply(hasChangedData));
+        return;
+      }
+    }
+    this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
+    response.end(body);
+    if (!request.complete) discardBody(request);
+  }
+
+  /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
+  sendEmpty(status: number, headers: Readonly<Record<string, string>>): void {
+    if (this.isOver) return;
+    this.writeHead(status, undefined, [], headers);
+    this.response.end();
+    if (!this.request.complete) discardBody(this.request);
+  }
+
+  /** Sends the head at once and lets `reply` write what follows; without effect after another reply. */
+  openStream(reply: RawStream): void {
+    if (this.isOver) return;
+    if (this.core.stopping) this.fail(new HttpError('stopping'));
+    else {
+      this.writeHead(reply.status, reply.contentType, [...STREAM_HEADERS], reply.headers);
+      if (this.request.method === 'HEAD') this.response.end();
+      else {
+        this.stream = new OpenStream(this, this.core, this.response, reply.heartbeat);
+        this.stream.begin(reply);
+      }
+    }
+  }
+
+  /** The gateway stops: a stream ends instead of being waited for. */
+  endStream(): void {
+    this.stream?.endSoon();
+  }
+
+  /** Breaks the connection. */
+  cut(): void {
+    this.request.socket.destroy();
+  }
+
+  private writeHead(
+    status: number,
+    contentType: string | undefined,
+    list: string[],
+    headers: Readonly<Record<string, string>> | undefined,
+  ): void {
+    this.answered = true;
+    const { core, request, response } = this;
+    (response as HeadBlockResponse).headBlock = core.headLines(request, this.requestId, contentType);
+    if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
+    if (core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
+    response.writeHead(status, list);
+  }
+
+  /** Sends the head of a reply whose pieces the caller writes; `undefined` when nothing can be sent. */
+  beginPieces(contentType: string): ServerResponse | undefined {
+    if (this.isOver) return undefined;
+    this.writeHead(200, contentType, [], undefined);
+    return this.response;
+  }
+
+  /** The response is finished, or its connection is gone. */
+  closed(): void {
+    if (this.over !== undefined) return;
+    this.giveRoom?.();
+    if (!this.answered || this.stream?.close() === false) this.ended.abort(new HttpError('client_gone'));
+    this.over = false;
+    this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
+    const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
+    this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
+  }
+}

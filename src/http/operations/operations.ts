@@ -1,0 +1,140 @@
+import type { Express, Request, Response } from 'express';
+import { groupBy } from '../../lib/group-by.js';
+import { isLoopback } from '../../lib/loopback.js';
+import { HttpError, toHttpError } from '../errors.js';
+import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import { sendPlainError } from '../exchange/plain-error.js';
+import type { Health, HealthState } from '../monitoring/health.js';
+import type { AuthScheme } from '../route.js';
+import { type Authenticate, authenticator, challenge } from '../routing/auth.js';
+import type { HttpSettings } from '../settings.js';
+
+const OPERATOR = { name: 'operator', access: 'read' } as const;
+
+/** The pages for those who run Portico: `/livez`, `/readyz`, `/metrics`, `/openapi.json`. */
+export class Operations {
+  private readonly scheme: AuthScheme;
+  private readonly authenticate: Authenticate;
+
+  constructor(
+    private readonly core: HttpCore,
+    private readonly health: Health,
+    private readonly openapi: string,
+  ) {
+    const { metricsToken: token } = core.settings;
+    const credentials = token === null ? [] : [{ token, principal: OPERATOR }];
+    this.scheme = { kind: 'bearer', credentials };
+    this.authenticate = authenticator(this.scheme);
+  }
+
+  mount(app: Express): void {
+    this.page(app, '/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' }));
+    this.page(app, '/readyz{/:service}', 'operations.readyz', (request) => this.readiness(request));
+    this.page(app, '/metrics', 'operations.metrics', (request) => this.metrics(request));
+    this.page(app, '/openapi.json', 'operations.openapi', async () => ({ status: 200, body: this.openapi }));
+  }
+
+  private page(
+    app: Express,
+    path: string,
+    operationId: string,
+    answer: (request: Request) => Promise<Page>,
+  ): void {
+    app.all(path, (request: Request, response: Response) => {
+      const exchange = new Exchange(this.core, request, response, sendPlainError);
+      exchange.operationId = operationId;
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        exchange.fail(
+          new HttpError('method_not_allowed', 'Use one of: GET, HEAD.', { headers: { Allow: 'GET, HEAD' } }),
+        );
+        return;
+      }
+      answer(request).then(
+        (page) => exchange.send(page.status, page.contentType ?? JSON_TYPE, page.body, page.headers),
+        (error: unknown) => exchange.fail(toHttpError(error)),
+      );
+    });
+  }
+
+  /**
+   * 200 when every backend asked about answers, else 503; `/readyz/{service}` asks about one service only. Instances and
+   * reasons are for holders of the metrics token.
+   */
+  private async readiness(request: Request): Promise<Page> {
+    const service = (request.params as { service?: string }).service;
+    const states = await this.health.states(service);
+    if (service !== undefined && states.length === 0)
+      throw new HttpError('not_found', `No service ${service} is configured.`);
+    const ready = !this.core.stopping && states.every((state) => state.up);
+    const isOperator = this.authenticate(request) !== undefined;
+    const services = isOperator ? this.details(states) : byService(states);
+    return {
+      status: ready ? 200 : 503,
+      body: JSON.stringify({ status: upOrDown(ready), services }),
+      headers: ready ? {} : { 'Retry-After': '1' },
+    };
+  }
+
+  /** The same with the instances of each service, why they are down, and why a backend was not there at the start. */
+  private details(states: readonly HealthState[]): Record<string, object> {
+    return Object.fromEntries(
+      Object.entries(byService(states)).map(([service, { status }]) => {
+        const instances = byInstance(states.filter((state) => state.service === service));
+        const missing = this.health.missingReason(service);
+        return [service, { status, instances, ...(missing === undefined ? {} : { missing }) }];
+      }),
+    );
+  }
+
+  private async metrics(request: Request): Promise<Page> {
+    if (!metricsAreOpen(this.core.settings) && this.authenticate(request) === undefined)
+      throw new HttpError('unauthorized', undefined, {
+        headers: { 'WWW-Authenticate': challenge(this.scheme) },
+      });
+    const { metrics } = this.core;
+    return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
+  }
+}
+
+interface Page {
+  status: number;
+  body: string;
+  contentType?: string;
+  headers?: Record<string, string>;
+}
+
+/** Whether `/metrics` needs no token: none is configured, and the page is not where clients from elsewhere come. */
+export function metricsAreOpen({ metricsToken, operationsPort, host }: HttpSettings): boolean {
+  return metricsToken === null && (operationsPort !== null || isLoopback(host));
+}
+
+type UpOrDown = 'up' | 'down';
+
+const upOrDown = (isUp: boolean): UpOrDown => (isUp ? 'up' : 'down');
+
+/** `{ kv: { status: 'up' } }`; a service is up when every backend of each of its instances is. */
+function byService(states: readonly HealthState[]): Record<string, { status: UpOrDown }> {
+  const own = groupBy(states, ({ service }) => service);
+  return Object.fromEntries(
+    [...own].map(([service, each]) => [service, { status: upOrDown(each.every(({ up }) => up)) }]),
+  );
+}
+
+interface InstanceDetails {
+  readonly status: UpOrDown;
+  /** Of each backend that is down. */
+  readonly reason?: string;
+}
+
+/** `{ default: { status: 'down', reason: 'redis: does not answer (ECONNREFUSED)' } }` */
+function byInstance(states: readonly HealthState[]): Record<string, InstanceDetails> {
+  const own = groupBy(states, ({ instance }) => instance);
+  return Object.fromEntries(
+    [...own].map(([instance, each]) => {
+      const down = each.filter(({ up }) => !up);
+      const reason = down.map((state) => `${state.backend}: ${state.reason}`).join('; ');
+      return [instance, down.length === 0 ? { status: 'up' } : { status: 'down', reason }];
+    }),
+  );
+}

@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express, { type Request, type Response, type Router } from 'express';
+import { hasBody, NOTHING, readBody } from '../body.js';
+import { HttpError, routingError, toHttpError } from '../errors.js';
+import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
+import type { HttpCore } from '../exchange/http-core.js';
+import { bodyPieces, sendPieces } from '../exchange/pieces.js';
+import type { ServiceInstance } from '../instance.js';
+import { type BoundRoute, JsonText, Pieces, Reply } from '../route.js';
+import { authenticator, challenge } from './auth.js';
+import { checked, inputOf } from './input.js';
+
+export type MountedRequest = Request & { exchange: Exchange };
+type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
+
+/** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
+export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
+
+export function admission(core: HttpCore, instance: ServiceInstance): Admit {
+  const authenticate = authenticator(instance.auth);
+  const unauthorized = { headers: { 'WWW-Authenticate': challenge(instance.auth) } };
+  const sendError = (exchange: Exchange, error: HttpError) => {
+    logError(core, exchange, error);
+    exchange.send(error.status, JSON_TYPE, JSON.stringify(instance.formatError(error)), error.headers);
+  };
+  return (request, response) => {
+    const exchange = new Exchange(core, request, response, sendError);
+    (request as MountedRequest).exchange = exchange;
+    if (core.inFlight > core.settings.maxInFlight) exchange.fail(new HttpError('overloaded'));
+    else {
+      const principal = authenticate(request);
+      if (principal !== undefined) {
+        exchange.principal = principal;
+        return exchange;
+      }
+      exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
+    }
+    return undefined;
+  };
+}
+
+/** An Express router for one instance: credentials first, then its table of routes, then 404 in its contract's shape. */
+export function mountInstance(core: HttpCore, instance: ServiceInstance): Router {
+  const router = express.Router({ caseSensitive: true });
+  const admit = admission(core, instance);
+  router.use((request, response, next) => {
+    if (admit(request, response) !== undefined) next();
+  });
+  for (const { path, routes, prefix } of routePlaces(instance)) {
+    const dispatch = dispatcher(routes, instance) as (request: Request) => void;
+    if (prefix) router.use(path, dispatch);
+    else router.all(path, dispatch);
+  }
+  router.use((request) => {
+    (request as MountedRequest).exchange.fail(new HttpError('not_found'));
+  });
+  // Express reports what it cannot route (a bad percent escape) through its error handlers, known by four parameters
+  router.use((error: unknown, request: Request, _response: Response, _next: unknown) => {
+    (request as MountedRequest).exchange.fail(routingError(error));
+  });
+  return router;
+}
+
+/** Routes of one instance at one path. */
+export interface RoutePlace {
+  readonly path: string;
+  /** They take everything below the path. */
+  readonly prefix: boolean;
+  readonly routes: readonly BoundRoute[];
+}
+
+/** Exact paths before prefixes, else in the order of the table. */
+export function routePlaces({ routes }: ServiceInstance): RoutePlace[] {
+  const isPrefix = (route: BoundRoute) => route.kind === 'raw' && route.prefix === true;
+  const at = (prefix: boolean) =>
+    [...routesByPath(routes.filter((route) => isPrefix(route) === prefix))].map(([path, same]) => ({
+      path,
+      prefix,
+      routes: same,
+    }));
+  return [...at(false), ...at(true)];
+}
+
+function routesByPath(routes: readonly BoundRoute[]): Map<string, BoundRoute[]> {
+  const paths = new Map<string, BoundRoute[]>();
+  for (const route of routes) {
+    const same = paths.get(route.path);
+    if (same === undefined) paths.set(route.path, [route]);
+    else same.push(route);
+  }
+  return paths;
+}
+
+/** Serves an admitted request by the route of its method; 405 when there is none. */
+export function dispatcher(
+  routes: readonly BoundRoute[],
+  instance: ServiceInstance,
+): (request: MountedRequest) => void {
+  const byMethod = new Map<string, BoundRoute>();
+  for (const route of routes) {
+    for (const method of route.methods) byMethod.set(method, route);
+  }
+  const get = byMethod.get('GET');
+  if (get !== undefined && get.changesData !== true && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
+  const allow = [...byMethod.keys()].join(', ');
+
+  return (request) => {
+    const { exchange } = request;
+    const route = byMethod.get(request.method);
+    if (route === undefined) {
+      exchange.fail(
+        new HttpError('method_not_allowed', `Use one of: ${allow}.`, { headers: { Allow: allow } }),
+      );
+      return;
+    }
+    exchange.operationId = route.operationId;
+    const work =
+      route.kind === 'raw' ? serveRaw(route, request, instance) : serveJson(route, request, instance);
+    work.catch((error: unknown) => exchange.fail(toHttpError(error)));
+  };
+}
+
+/** A body that keeps coming has the time that `http.requestTimeoutMs` gives it: the deadline of the answer begins behind it. */
+async function bodyOf(request: Request, exchange: Exchange, limit: number): Promise<Buffer> {
+  exchange.bodyProgress();
+  const body = await readBody(request, limit, () => exchange.bodyProgress());
+  exchange.bodyDone();
+  return body;
+}
+
+function limitOf({ operationId }: BoundRoute, { bodyLimit, bodyLimits }: ServiceInstance): number {
+  return bodyLimits?.[operationId] ?? bodyLimit;
+}
+
+async function serveRaw(
+  route: Extract<BoundRoute, { kind: 'raw' }>,
+  request: Request,
+  instance: ServiceInstance,
+): Promise<void> {
+  const { exchange } = request as MountedRequest;
+  const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
+  exchange.limitTo(instance.timeoutMs);
+  const raw = { method: request.method, target: request.url, headers: request.headers, body };
+  const reply = await route.handle(raw, exchange, undefined);
+  if ('open' in reply) {
+    exchange.openStream(reply);
+    return;
+  }
+  const { status, contentType = JSON_TYPE, headers, hasChangedData } = reply;
+  exchange.send(status, contentType, reply.body, headers, hasChangedData);
+}
+
+async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
+  const { exchange } = request as MountedRequest;
+  if (route.bodyFlow?.takes(request.headers)) {
+    const params = checked(route.request?.params, 'path', () => request.params) as never;
+    const pieces = bodyPieces(request, exchange, instance.timeoutMs);
+    const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
+    await sendValue(exchange, route, value);
+    return;
+  }
+  const read = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
+  const input = read instanceof Promise ? await read : read;
+  exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
+  await sendValue(exchange, route, await route.handle(input, exchange, undefined));
+}
+
+async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: unknown): Promise<void> {
+  if (value instanceof Pieces) await sendPieces(exchange, value);
+  else if (value instanceof Reply)
+    exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers, changesData);
+  else exchange.send(200, JSON_TYPE, jsonOf(value), undefined, changesData);
+}
+
+function jsonOf(value: unknown): string | Buffer {
+  return value instanceof JsonText ? value.text : JSON.stringify(value);
+}
+
+function logError(core: HttpCore, exchange: Exchange, error: HttpError): void {
+  if (error.status < 500 || error.code === 'stopping') return;
+  const level = error.code === 'internal' ? 'error' : 'warn';
+  core.log[level](
+    { err: error, requestId: exchange.requestId, operation: exchange.operationId, status: error.status },
+    'request failed',
+  );
+}
