@@ -1,4 +1,5 @@
 import type { HttpError } from '../../http/errors.js';
+import { sliced } from '../../lib/slices.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadFailure, type ReadResult } from './log-reader.js';
@@ -46,6 +47,7 @@ export class AssignedLogs {
   private partitions: AssignedPartition[] = [];
   private looking: Promise<void> | undefined;
   private error: HttpError | undefined;
+  private isTaking = false;
 
   constructor(private readonly options: AssignedLogsOptions) {}
 
@@ -73,31 +75,47 @@ export class AssignedLogs {
     this.error = undefined;
   }
 
-  /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. */
-  take(limits: ReplyLimits): Taken | undefined {
+  /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. One at a time. */
+  async take(limits: ReplyLimits): Promise<Taken | undefined> {
     if (!this.isReady) return undefined;
+    this.isTaking = true;
+    try {
+      return await sliced(this.takeAll(limits));
+    } finally {
+      this.isTaking = false;
+    }
+  }
+
+  private *takeAll(limits: ReplyLimits): Generator<void, Taken | undefined> {
     const json = new MessagesJson(limits);
     const begun: { from: AssignedPartition; begin: number }[] = [];
     try {
       for (const from of this.partitions) {
         if (from.isEmpty) continue;
         begun.push({ from, begin: from.nextOffset });
-        if (!from.writeTo(json)) break;
+        from.isOut = true;
+        if (!(yield* from.writeTo(json))) break;
       }
+      if (json.count === 0) {
+        for (const { from } of begun) this.passed(from);
+        return undefined;
+      }
+      const text = yield* json.finish();
+      const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
+      // the next reply begins with another partition
+      this.partitions.push(...this.partitions.splice(0, 1));
+      if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
+      return { parts, count: json.count, json: text };
     } catch (error) {
       putBack(begun);
       throw error;
     }
-    if (json.count === 0) {
-      for (const { from } of begun) this.options.onPassed(from);
-      return undefined;
-    }
-    const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
-    for (const { from } of parts) from.isOut = true;
-    // the next reply begins with another partition
-    this.partitions.push(...this.partitions.splice(0, 1));
-    if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
-    return { parts, count: json.count, json: json.finish() };
+  }
+
+  /** Nothing of it was for readers. */
+  private passed(partition: AssignedPartition): void {
+    partition.isOut = false;
+    this.options.onPassed(partition);
   }
 
   /** Resolves when there is something to take or `until` aborts. @throws HttpError where a partition cannot be read and no other has records */
@@ -115,7 +133,7 @@ export class AssignedLogs {
 
   /** Gives back the memory of what was read ahead. */
   drop(): void {
-    for (const partition of this.partitions) partition.drop();
+    if (!this.isTaking) for (const partition of this.partitions) partition.drop();
   }
 
   private positions(): OwnPosition[] {

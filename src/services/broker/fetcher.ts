@@ -1,6 +1,7 @@
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import { groupBy } from '../../lib/group-by.js';
+import { sliced } from '../../lib/slices.js';
 import type { Cluster } from './cluster.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadResult } from './log-reader.js';
@@ -59,10 +60,10 @@ export class Fetcher {
     let wanted = [...positions];
     for (let leaderMisses = 0; ; ) {
       const results = await this.reader.look(wanted);
-      const json = this.messagesOf(wanted, results);
+      const messages = await sliced(this.messagesOf(wanted, results));
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
-      if (json.count > 0) return { messages: json.finish(), errors: failures };
+      if (messages !== undefined) return { messages, errors: failures };
       if (stale) leaderMisses += 1;
       if (failures.length > 0 && (!stale || (deadline.aborted && leaderMisses >= LEADER_TRIES))) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
@@ -76,14 +77,17 @@ export class Fetcher {
     }
   }
 
-  /** In the order of `positions`, up to the limit of bytes. */
-  private messagesOf(
+  /** In the order of `positions`, up to the limit of bytes; `undefined` where there are none. */
+  private *messagesOf(
     positions: readonly Position[],
     results: ReadonlyMap<Position, ReadResult>,
-  ): MessagesJson {
+  ): Generator<void, Buffer | undefined> {
     const json = new MessagesJson({ maxRecords: Number.POSITIVE_INFINITY, maxBytes: this.maxBytes });
-    for (const position of positions) if (results.get(position)?.records?.writeTo(json) === false) break;
-    return json;
+    for (const position of positions) {
+      const records = results.get(position)?.records;
+      if (records !== undefined && !(yield* records.writeTo(json))) break;
+    }
+    return json.count === 0 ? undefined : yield* json.finish();
   }
 }
 
