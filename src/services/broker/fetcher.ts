@@ -4,7 +4,7 @@ import { groupBy } from '../../lib/group-by.js';
 import { sliced } from '../../lib/slices.js';
 import type { Cluster } from './cluster.js';
 import type { Position } from './fetch-call.js';
-import { isStale, type LogReader, type ReadResult } from './log-reader.js';
+import { isAway, isStale, type LogReader, type ReadResult } from './log-reader.js';
 import { MessagesJson, NO_MESSAGES } from './messages-json.js';
 import { existingPartitions, partitionKey } from './partitions.js';
 import { LEADER_PAUSE_MS, pause } from './waits.js';
@@ -65,7 +65,8 @@ export class Fetcher {
       const stale = failures.some((failure) => failure.isStale);
       if (messages !== undefined) return { messages, errors: failures };
       if (stale) leaderMisses += 1;
-      if (failures.length > 0 && (!stale || (deadline.aborted && leaderMisses >= LEADER_TRIES))) {
+      const isLate = deadline.aborted && (leaderMisses >= LEADER_TRIES || failures.some((one) => one.isAway));
+      if (failures.length > 0 && (!stale || isLate)) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
         throw (first as PartitionError).error;
       }
@@ -106,9 +107,10 @@ function distinctOf(positions: readonly Position[]): Position[] {
 function failureOf(
   position: Position,
   result: ReadResult | undefined,
-): (PartitionError & { isStale: boolean })[] {
+): (PartitionError & { isStale: boolean; isAway: boolean })[] {
   const failure = result?.failure;
-  return failure === undefined ? [] : [{ ...position, error: failure.error, isStale: isStale(failure) }];
+  if (failure === undefined) return [];
+  return [{ ...position, error: failure.error, isStale: isStale(failure), isAway: isAway(failure) }];
 }
 
 function movedTo(position: Position, result: ReadResult | undefined): Position {
