@@ -24,10 +24,11 @@ export function closeConnections() {
   agent.destroy();
 }
 
-/** The built gateway with the broker service alone. */
-export async function startBrokerGateway(folder, brokers, password) {
+/** The built gateway with the broker service alone. @param {object} [cluster] what is said of it beside its addresses */
+export async function startBrokerGateway(folder, brokers, password, cluster = {}) {
   const file = join(folder, 'portico.yaml');
-  await writeFile(file, 'http: { port: 0 }\n', { mode: 0o600 });
+  const document = { http: { port: 0 }, broker: { clusters: [cluster] } };
+  await writeFile(file, JSON.stringify(document), { mode: 0o600 });
   const off = Object.fromEntries(
     ['KV', 'VECTOR', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
   );

@@ -21,6 +21,7 @@ const BENCHES = [
   'broker-consume',
   'broker-hand-over',
   'broker-idle',
+  'broker-failover',
   'queue-publish',
   'queue-deliver',
   'queue-slow-neighbour',

@@ -1,9 +1,10 @@
 import type { HttpError } from '../../http/errors.js';
+import { sliced } from '../../lib/slices.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadFailure, type ReadResult } from './log-reader.js';
 import { MessagesJson, type ReplyLimits } from './messages-json.js';
-import { pause } from './waits.js';
+import { pause, untilAborted } from './waits.js';
 
 /** Records of one partition that were taken together. */
 export interface TakenPart {
@@ -46,6 +47,8 @@ export class AssignedLogs {
   private partitions: AssignedPartition[] = [];
   private looking: Promise<void> | undefined;
   private error: HttpError | undefined;
+  private isTaking = false;
+  private asking: Promise<void> | undefined;
 
   constructor(private readonly options: AssignedLogsOptions) {}
 
@@ -73,41 +76,57 @@ export class AssignedLogs {
     this.error = undefined;
   }
 
-  /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. */
-  take(limits: ReplyLimits): Taken | undefined {
+  /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. One at a time. */
+  async take(limits: ReplyLimits): Promise<Taken | undefined> {
     if (!this.isReady) return undefined;
+    this.isTaking = true;
+    try {
+      return await sliced(this.takeAll(limits));
+    } finally {
+      this.isTaking = false;
+    }
+  }
+
+  private *takeAll(limits: ReplyLimits): Generator<void, Taken | undefined> {
     const json = new MessagesJson(limits);
     const begun: { from: AssignedPartition; begin: number }[] = [];
     try {
       for (const from of this.partitions) {
         if (from.isEmpty) continue;
         begun.push({ from, begin: from.nextOffset });
-        if (!from.writeTo(json)) break;
+        from.isOut = true;
+        if (!(yield* from.writeTo(json))) break;
       }
+      if (json.count === 0) {
+        for (const { from } of begun) this.passed(from);
+        return undefined;
+      }
+      const text = yield* json.finish();
+      const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
+      // the next reply begins with another partition
+      this.partitions.push(...this.partitions.splice(0, 1));
+      if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
+      return { parts, count: json.count, json: text };
     } catch (error) {
       putBack(begun);
       throw error;
     }
-    if (json.count === 0) {
-      for (const { from } of begun) this.options.onPassed(from);
-      return undefined;
-    }
-    const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
-    for (const { from } of parts) from.isOut = true;
-    // the next reply begins with another partition
-    this.partitions.push(...this.partitions.splice(0, 1));
-    if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
-    return { parts, count: json.count, json: json.finish() };
+  }
+
+  /** Nothing of it was for readers. */
+  private passed(partition: AssignedPartition): void {
+    partition.isOut = false;
+    this.options.onPassed(partition);
   }
 
   /** Resolves when there is something to take or `until` aborts. @throws HttpError where a partition cannot be read and no other has records */
   async fill(until: AbortSignal): Promise<void> {
     while (!until.aborted && !this.isReady) {
-      await this.look(this.positions());
-      if (this.isReady || until.aborted) return;
-      const { error } = this;
       this.error = undefined;
-      if (error !== undefined) throw error;
+      // a broker that hangs holds up the look, and nobody for longer than they wait
+      await untilAborted(this.look(this.positions()), until);
+      if (this.isReady || until.aborted) return;
+      if (this.error !== undefined) throw this.error;
       if (this.partitions.length === 0) return pause(LEAST_PAUSE_MS);
       await Promise.all([this.options.reader.wait(this.positions(), until), pause(LEAST_PAUSE_MS)]);
     }
@@ -115,7 +134,7 @@ export class AssignedLogs {
 
   /** Gives back the memory of what was read ahead. */
   drop(): void {
-    for (const partition of this.partitions) partition.drop();
+    if (!this.isTaking) for (const partition of this.partitions) partition.drop();
   }
 
   private positions(): OwnPosition[] {
@@ -141,16 +160,22 @@ export class AssignedLogs {
   private async lookOnce(positions: readonly OwnPosition[]): Promise<void> {
     if (positions.length === 0) return;
     const results = await this.options.reader.look(positions);
+    const failures: [AssignedPartition, ReadFailure][] = [];
     for (const position of positions) {
       const result = results.get(position);
       if (result === undefined) continue;
       if (result.end !== undefined) position.of.end = result.end;
       if (result.failure === undefined) this.add(position, result);
-      else
-        await this.recover(position.of, result.failure).catch((error: HttpError) => {
-          this.error = error;
-        });
+      else failures.push([position.of, result.failure]);
     }
+    const moving: AssignedPartition[] = [];
+    for (const [partition, failure] of failures) {
+      if (failure.type === 'OFFSET_OUT_OF_RANGE') await this.moveToReset(partition);
+      // its leader moves or dies, or the topic is being deleted: other partitions go on
+      else if (isStale(failure) || failure.type === 'UNKNOWN_TOPIC_OR_PARTITION') moving.push(partition);
+      else this.error = failure.error;
+    }
+    if (moving.length > 0) await this.findLeaders(moving);
   }
 
   private add({ of, offset }: OwnPosition, { records, next }: ReadResult): void {
@@ -159,13 +184,26 @@ export class AssignedLogs {
     if (of.nextOffset > before && !of.isOut) this.options.onPassed(of);
   }
 
-  private async recover(partition: AssignedPartition, failure: ReadFailure): Promise<void> {
-    if (failure.type === 'OFFSET_OUT_OF_RANGE') partition.moveTo(await this.options.reset(partition));
-    else if (isStale(failure) || failure.type === 'UNKNOWN_TOPIC_OR_PARTITION') {
-      // its leader moves, or the topic is being deleted: other partitions go on
-      await this.options.reader.refresh([{ ...partition, offset: 0 }]);
-      await pause(RETRY_MS);
-    } else throw failure.error;
+  private async moveToReset(partition: AssignedPartition): Promise<void> {
+    try {
+      partition.moveTo(await this.options.reset(partition));
+    } catch (error) {
+      this.error = error as HttpError;
+    }
+  }
+
+  /** Asks who leads `partitions` now, one question at a time; waits for the answer where there is nothing else to take. */
+  private async findLeaders(partitions: readonly AssignedPartition[]): Promise<void> {
+    this.asking ??= this.options.reader
+      .refresh(partitions.map((one) => ({ ...one, offset: 0 })))
+      .catch((error: HttpError) => {
+        this.error = error;
+      })
+      .then(() => pause(RETRY_MS))
+      .finally(() => {
+        this.asking = undefined;
+      });
+    if (!this.isReady) await this.asking;
   }
 }
 

@@ -71,9 +71,11 @@ export class AssignedPartition {
   }
 
   /** Hands out what has room. @returns whether nothing is left that was read */
-  writeTo(json: MessagesJson): boolean {
+  *writeTo(json: MessagesJson): Generator<void, boolean> {
     for (let [chunk] = this.chunks; chunk !== undefined; [chunk] = this.chunks) {
-      const isDone = chunk.writeTo(json);
+      const isDone = yield* chunk.writeTo(json);
+      // it was moved meanwhile: what is written comes again
+      if (this.chunks[0] !== chunk) return false;
       this.handedOut = Math.max(this.handedOut, chunk.nextOffset);
       if (!isDone) return false;
       this.chunks.shift();

@@ -2,9 +2,10 @@ import { groupBy } from '../../lib/group-by.js';
 import type { Cluster } from './cluster.js';
 import { kafkaRefusal, translateError } from './errors.js';
 import { errorType } from './kafkajs-internals.js';
+import { partitionKey } from './partitions.js';
 import { type ProducedPartition, produceCall, type TopicBatches } from './produce-call.js';
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
-import { type Compression, encodeRecordBatch } from './record-encoder.js';
+import { type Compression, encodeRecordBatches } from './record-encoder.js';
 import type { Tallies } from './tallies.js';
 
 /** Bytes of one partition's part of a send. */
@@ -81,11 +82,8 @@ export class BrokerSender {
       void this.cluster.refresh(batches.map(({ topic }) => topic)).catch(() => {});
       return;
     }
-    for (const batch of batches) {
-      const { topic, partition } = batch;
-      const reply = produced.find((one) => one.topic === topic && one.partition === partition);
-      this.settle(batch, reply);
-    }
+    const replies = new Map(produced.map((one) => [partitionKey(one), one]));
+    for (const batch of batches) this.settle(batch, replies.get(partitionKey(batch)));
   }
 
   private settle({ topic, partition, records }: Batch, reply: ProducedPartition | undefined): void {
@@ -115,15 +113,10 @@ export function failAll(records: readonly Outgoing[], error: Error): void {
 }
 
 async function encoded(batches: readonly Batch[], compression: Compression): Promise<TopicBatches[]> {
-  const written = await Promise.all(
-    batches.map(async ({ topic, partition, records }) => ({
-      topic,
-      partition,
-      batch: await encodeRecordBatch(
-        records.map(({ record }) => record),
-        compression,
-      ),
-    })),
+  const bytes = await encodeRecordBatches(
+    batches.map(({ records }) => records.map(({ record }) => record)),
+    compression,
   );
+  const written = batches.map(({ topic, partition }, i) => ({ topic, partition, batch: bytes[i] as Buffer }));
   return [...groupBy(written, ({ topic }) => topic)].map(([topic, partitions]) => ({ topic, partitions }));
 }

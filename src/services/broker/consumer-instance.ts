@@ -170,7 +170,7 @@ export class ConsumerInstance {
       const replaced = this.renewed(sorted(topics));
       await untilAborted(replaced, until);
       while (!until.aborted) {
-        const delivery = this.member.take(this.options.limits);
+        const delivery = await this.member.take(this.options.limits);
         if (delivery !== undefined) return this.delivered(delivery, redeliver, endTurn);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);

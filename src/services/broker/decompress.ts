@@ -1,7 +1,7 @@
-import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { HttpError } from '../../http/errors.js';
+import { sliced } from '../../lib/slices.js';
 import { TooManyBytes } from './byte-sink.js';
 import { lz4Frame } from './lz4.js';
 import { snappy } from './snappy.js';
@@ -45,8 +45,6 @@ export class Unpacking {
     }
     const endTurn = await this.turns.take(NEVER);
     try {
-      // two of the codecs are JavaScript: others have their turn between
-      await setImmediate();
       return await decompress(codec, packed, this.largestBatch);
     } catch (error) {
       throw isTooLarge(error) ? tooLarge(about, this.largestBatch) : unreadable(about, error);
@@ -58,8 +56,9 @@ export class Unpacking {
 
 async function decompress(codec: number, packed: Buffer, limit: number): Promise<Buffer> {
   if (codec === GZIP) return gunzip(packed, optionsFor(limit));
-  if (codec === SNAPPY) return snappy(packed, limit);
-  if (codec === LZ4) return lz4Frame(packed, limit);
+  // these two are JavaScript: a batch of many small pieces takes a second
+  if (codec === SNAPPY) return sliced(snappy(packed, limit));
+  if (codec === LZ4) return sliced(lz4Frame(packed, limit));
   if (codec === ZSTD && unzstd !== undefined) return unzstd(packed, optionsFor(limit));
   throw new HttpError(
     'backend_error',

@@ -1,9 +1,10 @@
 import { HttpError } from '../../http/errors.js';
 import { deadlineOf } from '../../lib/deadline.js';
 import { groupBy } from '../../lib/group-by.js';
+import { sliced } from '../../lib/slices.js';
 import type { Cluster } from './cluster.js';
 import type { Position } from './fetch-call.js';
-import { isStale, type LogReader, type ReadResult } from './log-reader.js';
+import { isAway, isStale, type LogReader, type ReadResult } from './log-reader.js';
 import { MessagesJson, NO_MESSAGES } from './messages-json.js';
 import { existingPartitions, partitionKey } from './partitions.js';
 import { LEADER_PAUSE_MS, pause } from './waits.js';
@@ -59,12 +60,13 @@ export class Fetcher {
     let wanted = [...positions];
     for (let leaderMisses = 0; ; ) {
       const results = await this.reader.look(wanted);
-      const json = this.messagesOf(wanted, results);
+      const messages = await sliced(this.messagesOf(wanted, results));
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
-      if (json.count > 0) return { messages: json.finish(), errors: failures };
+      if (messages !== undefined) return { messages, errors: failures };
       if (stale) leaderMisses += 1;
-      if (failures.length > 0 && (!stale || (deadline.aborted && leaderMisses >= LEADER_TRIES))) {
+      const isLate = deadline.aborted && (leaderMisses >= LEADER_TRIES || failures.some((one) => one.isAway));
+      if (failures.length > 0 && (!stale || isLate)) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
         throw (first as PartitionError).error;
       }
@@ -76,14 +78,17 @@ export class Fetcher {
     }
   }
 
-  /** In the order of `positions`, up to the limit of bytes. */
-  private messagesOf(
+  /** In the order of `positions`, up to the limit of bytes; `undefined` where there are none. */
+  private *messagesOf(
     positions: readonly Position[],
     results: ReadonlyMap<Position, ReadResult>,
-  ): MessagesJson {
+  ): Generator<void, Buffer | undefined> {
     const json = new MessagesJson({ maxRecords: Number.POSITIVE_INFINITY, maxBytes: this.maxBytes });
-    for (const position of positions) if (results.get(position)?.records?.writeTo(json) === false) break;
-    return json;
+    for (const position of positions) {
+      const records = results.get(position)?.records;
+      if (records !== undefined && !(yield* records.writeTo(json))) break;
+    }
+    return json.count === 0 ? undefined : yield* json.finish();
   }
 }
 
@@ -102,9 +107,10 @@ function distinctOf(positions: readonly Position[]): Position[] {
 function failureOf(
   position: Position,
   result: ReadResult | undefined,
-): (PartitionError & { isStale: boolean })[] {
+): (PartitionError & { isStale: boolean; isAway: boolean })[] {
   const failure = result?.failure;
-  return failure === undefined ? [] : [{ ...position, error: failure.error, isStale: isStale(failure) }];
+  if (failure === undefined) return [];
+  return [{ ...position, error: failure.error, isStale: isStale(failure), isAway: isAway(failure) }];
 }
 
 function movedTo(position: Position, result: ReadResult | undefined): Position {

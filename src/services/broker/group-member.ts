@@ -77,10 +77,10 @@ export class GroupMember {
   }
 
   /** What is there now, up to the limits; `undefined` when nothing is. */
-  take(limits: ReplyLimits): Delivery | undefined {
+  async take(limits: ReplyLimits): Promise<Delivery | undefined> {
     if (this.state !== 'joined') return undefined;
     this.lastTake = this.options.now();
-    const taken = this.logs.take(limits);
+    const taken = await this.logs.take(limits);
     if (taken === undefined) return undefined;
     return deliveryOf(taken, this.commits, () => this.changes.tell());
   }

@@ -42,8 +42,10 @@ const HALF_DIGITS = 9;
 const EXPANSION = 6;
 /** A number, or what a constant writes beyond its end. */
 const LONGEST_NUMBER = 32;
-/** What is kept for the next text, in bytes: a reply of the usual size. */
-const SPARE_BYTES = 1024 * 1024;
+/** What is written to at a time, in bytes: a reply of the usual size. One such is kept for the next text. */
+const CHUNK = 1024 * 1024;
+/** Of a long text, what is written between two places to rest, in bytes: of letters that are escaped it takes 1 ms. */
+const PIECE = 32 * 1024;
 
 let spare: Buffer | undefined;
 
@@ -55,18 +57,26 @@ export class JsonBytes {
   private bytes: Buffer;
   private view: DataView;
   private at = 0;
+  /** What was written before `bytes`. */
+  private readonly full: Buffer[] = [];
 
   constructor() {
-    this.bytes = spare ?? Buffer.allocUnsafeSlow(SPARE_BYTES);
+    this.bytes = spare ?? Buffer.allocUnsafeSlow(CHUNK);
     spare = undefined;
     this.view = byteSource(this.bytes).view;
   }
 
   /** A copy of what was written; nothing may be written any more. */
-  finish(): Buffer {
-    const text = Buffer.allocUnsafe(this.at);
-    text.set(this.bytes.subarray(0, this.at));
-    this.spareBytes();
+  *finish(): Generator<void, Buffer> {
+    const chunks = [...this.full, this.bytes.subarray(0, this.at)];
+    const text = Buffer.allocUnsafe(chunks.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const chunk of chunks) {
+      if (at > 0) yield;
+      text.set(chunk, at);
+      at += chunk.length;
+    }
+    if (this.bytes.length === CHUNK) spare = this.bytes;
     return text;
   }
 
@@ -121,6 +131,16 @@ export class JsonBytes {
     if (i < end) this.beyondAscii(source.bytes, i, end);
   }
 
+  /** The same for any length. */
+  *longText(source: ByteSource, start: number, end: number): Generator<void, void> {
+    for (let at = start; at < end; ) {
+      const cut = end - at <= PIECE ? end : characterAt(source.bytes, at + PIECE);
+      this.text(source, at, cut);
+      at = cut;
+      yield;
+    }
+  }
+
   private beyondAscii(source: Buffer, start: number, end: number): void {
     if (!isUtf8(source.subarray(start, end))) {
       const json = JSON.stringify(source.toString('utf8', start, end));
@@ -163,18 +183,19 @@ export class JsonBytes {
 
   /** Makes room for so many bytes. */
   private reserve(count: number): void {
-    const needed = this.at + count;
-    if (needed <= this.bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.bytes.length * 2));
-    larger.set(this.bytes.subarray(0, this.at));
-    this.spareBytes();
-    this.bytes = larger;
-    this.view = byteSource(larger).view;
+    if (this.at + count <= this.bytes.length) return;
+    this.full.push(this.bytes.subarray(0, this.at));
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(count, CHUNK));
+    this.view = byteSource(this.bytes).view;
+    this.at = 0;
   }
+}
 
-  private spareBytes(): void {
-    if (this.bytes.length === SPARE_BYTES) spare = this.bytes;
-  }
+/** Where the character of UTF-8 begins that the byte at `at` is of: text that is cut there is read as the whole is. */
+function characterAt(bytes: Buffer, at: number): number {
+  for (let begin = at; begin > at - LONGEST_CHARACTER; begin--)
+    if (((bytes[begin] as number) & CONTINUATION_BITS) !== CONTINUATION) return begin;
+  return at;
 }
 
 function digitsOf(value: number): number {
@@ -182,6 +203,11 @@ function digitsOf(value: number): number {
   for (let limit = 10; value >= limit && count < HALF_DIGITS; limit *= 10) count++;
   return count;
 }
+
+/** Of UTF-8, in bytes. */
+const LONGEST_CHARACTER = 4;
+const CONTINUATION_BITS = 0xc0;
+const CONTINUATION = 0x80;
 
 const LETTER_U = 'u'.charCodeAt(0);
 const HEX = Buffer.from('0123456789abcdef');

@@ -37,6 +37,9 @@ interface LeaderRequest {
 const FETCH_MS = 3_000;
 /** What one look unpacks, in parts of what it reads: text packs to a fifth or a tenth, so that the next look reads little twice. */
 const UNPACKED_FACTOR = 8;
+/** No name of Kafka's: it has said nothing. Its partitions get other leaders soon. */
+const AWAY = 'BROKER_AWAY';
+const AWAY_CODES: ReadonlySet<string> = new Set(['backend_unavailable', 'timeout']);
 /** Wait where no partition has a leader to ask, in ms. */
 const NO_LEADER_MS = 50;
 
@@ -50,7 +53,7 @@ export class LogReader {
     private readonly unpacking: Unpacking,
   ) {}
 
-  /** What is there now. @throws HttpError when a broker cannot be asked */
+  /** What is there now; a broker that cannot be asked is a failure of its partitions alone. @throws HttpError when nothing is known of their topics */
   async look(positions: readonly Position[]): Promise<Map<Position, ReadResult>> {
     const results = new Map<Position, ReadResult>();
     const requests = await this.requestsFor(positions, results);
@@ -59,9 +62,11 @@ export class LogReader {
     await Promise.all(
       requests.map(async ({ node, positions: asked }) => {
         const call = fetchCall(asked, { maxWaitMs: 0, maxBytes });
-        const replies = await this.cluster.call(node, 'fetch', call, FETCH_MS).catch((error: unknown) => {
-          throw translateError(error);
-        });
+        const replies = await this.cluster.call(node, 'fetch', call, FETCH_MS).catch(translateError);
+        if (replies instanceof HttpError) {
+          for (const position of asked) results.set(position, unasked(position, replies));
+          return;
+        }
         const byPartition = new Map(replies.map((reply) => [partitionKey(reply), reply]));
         for (const position of asked)
           results.set(position, await resultOf(position, byPartition.get(partitionKey(position)), budget));
@@ -117,8 +122,13 @@ export class LogReader {
 }
 
 /** Whether a look at another broker, or a little later, may go well. */
-export function isStale({ type }: ReadFailure): boolean {
-  return STALE_LEADER.has(type);
+export function isStale(failure: ReadFailure): boolean {
+  return STALE_LEADER.has(failure.type) || isAway(failure);
+}
+
+/** Whether the leader could not be asked. */
+export function isAway({ type }: ReadFailure): boolean {
+  return type === AWAY;
 }
 
 async function resultOf(
@@ -151,6 +161,11 @@ async function resultOf(
 /** With the log, so that a reader who is to pass over it knows where. */
 function unreadable({ topic, partition }: Position, { code, message, cause }: HttpError): HttpError {
   return new HttpError(code, `${message} (topic ${topic}, partition ${partition})`, { cause });
+}
+
+function unasked({ offset }: Position, error: HttpError): ReadResult {
+  const type = AWAY_CODES.has(error.code) ? AWAY : 'UNREADABLE';
+  return { records: undefined, next: offset, end: undefined, failure: { type, error } };
 }
 
 function failed({ topic, partition, offset }: Position, type: string): ReadResult {

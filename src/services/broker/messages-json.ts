@@ -13,6 +13,9 @@ const END = jsonConstant(']}');
 const CLOSING = jsonConstant(']');
 const OPENING = '['.charCodeAt(0);
 
+/** Headers between two places to rest. */
+const STEP = 500;
+
 /** The body of a reply without records. */
 export const NO_MESSAGES = Buffer.from('[]');
 
@@ -45,6 +48,29 @@ export class MessagesJson {
 
   /** @param rest what follows the record's offset in Kafka's format: key, value and headers */
   add(partition: JsonConstant, offset: number, timestamp: number, rest: ByteReader, bytes: number): void {
+    const json = this.begin(partition, offset, timestamp, bytes);
+    copyText(json, rest);
+    json.constant(VALUE);
+    copyText(json, rest);
+    copyHeaders(json, rest);
+  }
+
+  /** The same for a record of any length. */
+  *addLong(
+    partition: JsonConstant,
+    offset: number,
+    timestamp: number,
+    rest: ByteReader,
+    bytes: number,
+  ): Generator<void, void> {
+    const json = this.begin(partition, offset, timestamp, bytes);
+    yield* copyLongText(json, rest);
+    json.constant(VALUE);
+    yield* copyLongText(json, rest);
+    yield* copyLongHeaders(json, rest);
+  }
+
+  private begin(partition: JsonConstant, offset: number, timestamp: number, bytes: number): JsonBytes {
     this.json ??= new JsonBytes();
     const { json } = this;
     json.constant(partition);
@@ -52,19 +78,16 @@ export class MessagesJson {
     json.constant(TIMESTAMP);
     json.integer(timestamp);
     json.constant(KEY);
-    copyText(json, rest);
-    json.constant(VALUE);
-    copyText(json, rest);
-    copyHeaders(json, rest);
     this.count += 1;
     this.bytesLeft -= bytes;
+    return json;
   }
 
   /** The whole body; called once. */
-  finish(): Buffer {
+  *finish(): Generator<void, Buffer> {
     if (this.json === undefined) return NO_MESSAGES;
     this.json.constant(CLOSING);
-    const body = this.json.finish();
+    const body = yield* this.json.finish();
     // the first record's comma
     body[0] = OPENING;
     return body;
@@ -82,6 +105,27 @@ function copyHeaders(json: JsonBytes, from: ByteReader): void {
     json.constant(HEADER_END);
   }
   if (count > 0) json.constant(END);
+}
+
+function* copyLongHeaders(json: JsonBytes, from: ByteReader): Generator<void, void> {
+  const count = from.varint();
+  json.constant(count > 0 ? HEADERS : NO_HEADERS);
+  for (let i = 0; i < count; i++) {
+    json.constant(i === 0 ? HEADER : FURTHER_HEADER);
+    yield* copyLongText(json, from);
+    json.constant(VALUE);
+    yield* copyLongText(json, from);
+    json.constant(HEADER_END);
+    if (i % STEP === STEP - 1) yield;
+  }
+  if (count > 0) json.constant(END);
+}
+
+function* copyLongText(json: JsonBytes, from: ByteReader): Generator<void, void> {
+  const length = from.varint();
+  if (length <= 0) return;
+  yield* json.longText(from.source, from.at, from.at + length);
+  from.skip(length);
 }
 
 /** Absent text is "". */

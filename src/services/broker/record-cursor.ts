@@ -4,6 +4,13 @@ import type { JsonConstant } from './json-bytes.js';
 import { type MessagesJson, partitionConstant } from './messages-json.js';
 import type { RecordBatch } from './record-batches.js';
 
+/** Larger ones, in bytes, are written in slices. */
+const LONG_RECORD = 16 * 1024;
+/** Bytes between two places to rest: 1 ms. */
+const STEP = 64 * 1024;
+/** What a record takes beside its bytes, in time for as many. */
+const OVERHEAD = 100;
+
 /** Records of one partition in their order, each read when a reply takes it: what waits costs its bytes only. */
 export class RecordCursor {
   /** Of records that are left. */
@@ -25,7 +32,7 @@ export class RecordCursor {
   }
 
   /** Writes what has room. @returns whether nothing is left. @throws HttpError 502 for a record that goes beyond its batch */
-  writeTo(json: MessagesJson): boolean {
+  *writeTo(json: MessagesJson): Generator<void, boolean> {
     for (; this.index < this.batches.length; this.index++) {
       const batch = this.batches[this.index] as RecordBatch;
       if (this.reader === undefined) {
@@ -33,7 +40,7 @@ export class RecordCursor {
         this.left = batch.count;
       }
       const before = this.reader.at;
-      const isDone = this.writeBatch(json, batch, this.reader);
+      const isDone = yield* this.writeBatch(json, batch, this.reader);
       this.bytes -= this.reader.at - before;
       if (!isDone) return false;
       this.reader = undefined;
@@ -41,8 +48,9 @@ export class RecordCursor {
     return true;
   }
 
-  private writeBatch(json: MessagesJson, batch: RecordBatch, reader: ByteReader): boolean {
+  private *writeBatch(json: MessagesJson, batch: RecordBatch, reader: ByteReader): Generator<void, boolean> {
     const { prefix } = this;
+    let work = 0;
     for (; this.left > 0; this.left--) {
       const begin = reader.at;
       const size = reader.varint();
@@ -57,10 +65,16 @@ export class RecordCursor {
           reader.at = begin;
           return false;
         }
-        json.add(prefix, offset, batch.appendTime ?? timestamp, reader, size);
+        const time = batch.appendTime ?? timestamp;
+        if (size <= LONG_RECORD) json.add(prefix, offset, time, reader, size);
+        else yield* json.addLong(prefix, offset, time, reader, size);
         this.nextOffset = offset + 1;
       }
       reader.at = end;
+      work += size + OVERHEAD;
+      if (work < STEP) continue;
+      work = 0;
+      yield;
     }
     return true;
   }

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
+import { wholly } from '../../../src/lib/slices.js';
 import { AssignedPartition } from '../../../src/services/broker/assigned-partition.js';
 import { Unpacking } from '../../../src/services/broker/decompress.js';
 import { MessagesJson } from '../../../src/services/broker/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
-import { encodeRecordBatch } from '../../../src/services/broker/record-encoder.js';
 import type { BrokerRecord } from '../../support/kafka.js';
+import { recordBatch } from '../../support/record-batch.js';
 
 const budget = () => ({ unpacking: new Unpacking(1_000_000), left: 1_000_000 });
 
@@ -20,7 +21,7 @@ async function logOf(sizes: readonly number[]) {
       timestamp: 1,
       headers: [],
     }));
-    const bytes = Buffer.from(await encodeRecordBatch(records, 'none'));
+    const bytes = Buffer.from(await recordBatch(records, 'none'));
     bytes.writeBigInt64BE(BigInt(end), 0);
     log.push({ base: end, bytes });
     end += size;
@@ -35,8 +36,8 @@ async function logOf(sizes: readonly number[]) {
 
 function take(partition: AssignedPartition, maxRecords: number): number[] {
   const json = new MessagesJson({ maxRecords, maxBytes: 1_000_000 });
-  partition.writeTo(json);
-  return (JSON.parse(String(json.finish())) as BrokerRecord[]).map(({ offset }) => offset);
+  wholly(partition.writeTo(json));
+  return (JSON.parse(String(wholly(json.finish()))) as BrokerRecord[]).map(({ offset }) => offset);
 }
 
 const step = fc.oneof(

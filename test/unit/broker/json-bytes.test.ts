@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { wholly } from '../../../src/lib/slices.js';
 import { byteSource, JsonBytes, jsonConstant } from '../../../src/services/broker/json-bytes.js';
 
 /** Plain letters, what JSON escapes, letters beyond ASCII, bytes that are not UTF-8. */
@@ -16,7 +17,7 @@ const bytes = fc
 function jsonOf(write: (json: JsonBytes) => void): string {
   const json = new JsonBytes();
   write(json);
-  return json.finish().toString();
+  return wholly(json.finish()).toString();
 }
 
 test('text is escaped as JSON.stringify escapes it, wherever it lies', () => {
@@ -27,6 +28,18 @@ test('text is escaped as JSON.stringify escapes it, wherever it lies', () => {
       expect(`"${json}"`).toBe(JSON.stringify(text.toString()));
     }),
     { numRuns: 2_000 },
+  );
+});
+
+test('text of any length is the same in slices, wherever it is cut', () => {
+  const length = fc.integer({ min: 32 * 1024 - 20, max: 200_000 });
+  fc.assert(
+    fc.property(bytes, length, fc.nat(3), (unit, size, shift) => {
+      const whole = Buffer.alloc(size, unit.length === 0 ? 'a' : unit).subarray(shift);
+      const json = jsonOf((to) => wholly(to.longText(byteSource(whole), 0, whole.length)));
+      expect(`"${json}"` === JSON.stringify(whole.toString())).toBe(true);
+    }),
+    { numRuns: 300 },
   );
 });
 
@@ -84,8 +97,12 @@ test('two texts that are written at the same time do not mix, and a finished one
   b.constant(jsonConstant('second'));
   a.integer(1);
   b.integer(2);
-  const first = a.finish();
+  const first = wholly(a.finish());
   const later = new JsonBytes();
   later.constant(jsonConstant('xxxxxxxxxxxx'));
-  expect([first, b.finish(), later.finish()].map(String)).toEqual(['first1', 'second2', 'xxxxxxxxxxxx']);
+  expect([first, wholly(b.finish()), wholly(later.finish())].map(String)).toEqual([
+    'first1',
+    'second2',
+    'xxxxxxxxxxxx',
+  ]);
 });

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import Decoder from 'kafkajs/src/protocol/decoder.js';
 import decodeBatch from 'kafkajs/src/protocol/recordBatch/v0/decoder.js';
+import { wholly } from '../../../src/lib/slices.js';
 import { Unpacking } from '../../../src/services/broker/decompress.js';
 import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
-import { encodeRecordBatch, type RecordToWrite } from '../../../src/services/broker/record-encoder.js';
+import type { RecordToWrite } from '../../../src/services/broker/record-encoder.js';
 import type { BrokerRecord } from '../../support/kafka.js';
+import { recordBatch } from '../../support/record-batch.js';
 
 const budget = (left = 1_000_000, largest = 1_000_000) => ({ unpacking: new Unpacking(largest), left });
 
@@ -34,8 +36,8 @@ function replies(cursor: RecordCursor, limits: ReplyLimits = WHOLE): BrokerRecor
   const bodies: BrokerRecord[][] = [];
   for (let isDone = false; !isDone; ) {
     const json = new MessagesJson(limits);
-    isDone = cursor.writeTo(json);
-    bodies.push(JSON.parse(String(json.finish())));
+    isDone = wholly(cursor.writeTo(json));
+    bodies.push(JSON.parse(String(wholly(json.finish()))));
   }
   return bodies;
 }
@@ -56,7 +58,7 @@ const expected = (written: readonly RecordToWrite[], from = 0) =>
 test.each(['none', 'gzip'] as const)('what is written with %s is read back', async (compression) => {
   await fc.assert(
     fc.asyncProperty(records, fc.nat(40), async (written, from) => {
-      const batch = await encodeRecordBatch(written, compression);
+      const batch = await recordBatch(written, compression);
       expect(await readBack(batch, from)).toEqual({
         messages: expected(written, from),
         next: written.length,
@@ -76,7 +78,7 @@ test('replies hold no more records and bytes than they may, but one record at le
         const log: Buffer[] = [];
         let base = 0;
         for (const part of written) {
-          const batch = Buffer.from(await encodeRecordBatch(part, base % 2 === 0 ? 'none' : 'gzip'));
+          const batch = Buffer.from(await recordBatch(part, base % 2 === 0 ? 'none' : 'gzip'));
           batch.writeBigInt64BE(BigInt(base), 0);
           log.push(batch);
           base += part.length;
@@ -101,7 +103,7 @@ test('replies hold no more records and bytes than they may, but one record at le
 });
 
 test('a record that goes beyond its batch is told', async () => {
-  const batch = await encodeRecordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
+  const batch = await recordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
   const broken = Buffer.from(batch);
   broken[61] = 60;
   await expect(readBack(broken)).rejects.toThrow(/beyond the end/);
@@ -110,7 +112,7 @@ test('a record that goes beyond its batch is told', async () => {
 test('kafkajs reads the same out of it', async () => {
   await fc.assert(
     fc.asyncProperty(records, async (written) => {
-      const { records: read } = await decodeBatch(new Decoder(await encodeRecordBatch(written, 'none')));
+      const { records: read } = await decodeBatch(new Decoder(await recordBatch(written, 'none')));
       expect(
         read.map(({ offset, timestamp, key, value }) => [
           offset,
@@ -132,7 +134,7 @@ test('kafkajs reads the same out of it', async () => {
 
 test('a batch that is cut off is left for the next look, wherever the cut is', async () => {
   const written: RecordToWrite[] = [{ key: null, value: 'v', timestamp: 7, headers: [] }];
-  const batch = await encodeRecordBatch(written, 'none');
+  const batch = await recordBatch(written, 'none');
   for (let length = 0; length < batch.length; length++) {
     const cut = Buffer.concat([batch, batch.subarray(0, length)]);
     expect(await readBack(cut)).toEqual({ messages: expected(written), next: 1 });
@@ -140,12 +142,12 @@ test('a batch that is cut off is left for the next look, wherever the cut is', a
 });
 
 test('what an aborted transaction wrote and control records are passed over', async () => {
-  const plain = await encodeRecordBatch([{ key: null, value: 'plain', timestamp: 1, headers: [] }], 'none');
+  const plain = await recordBatch([{ key: null, value: 'plain', timestamp: 1, headers: [] }], 'none');
   const transactional = Buffer.from(plain);
   transactional.writeInt16BE(0x10, 21);
   transactional.writeBigInt64BE(77n, 43);
   const marker = Buffer.from(
-    await encodeRecordBatch([{ key: '\0\0\0\0', value: '', timestamp: 1, headers: [] }], 'none'),
+    await recordBatch([{ key: '\0\0\0\0', value: '', timestamp: 1, headers: [] }], 'none'),
   );
   marker.writeInt16BE(0x30, 21);
   marker.writeBigInt64BE(77n, 43);
@@ -165,7 +167,7 @@ test('what an aborted transaction wrote and control records are passed over', as
 });
 
 test('formats and codecs that cannot be read are told', async () => {
-  const batch = await encodeRecordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
+  const batch = await recordBatch([{ key: null, value: 'v', timestamp: 1, headers: [] }], 'none');
   const old = Buffer.from(batch);
   old.writeInt8(1, 16);
   await expect(readableBatches(old, [], budget())).rejects.toThrow(/before 0.11/);
@@ -181,7 +183,7 @@ async function packedLog(sizes: readonly number[]): Promise<Buffer> {
   const log = await Promise.all(
     sizes.map(async (size, i) => {
       const record = { key: null, value: 'x'.repeat(size), timestamp: 1, headers: [] };
-      const bytes = Buffer.from(await encodeRecordBatch([record], 'gzip'));
+      const bytes = Buffer.from(await recordBatch([record], 'gzip'));
       bytes.writeBigInt64BE(BigInt(i), 0);
       return bytes;
     }),
