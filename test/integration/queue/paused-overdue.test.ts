@@ -49,6 +49,7 @@ it('the sweep gives them no token: they are held, and go when their queue is res
   await abandon('swept');
   await eventually(async () => expect(await heldIn('swept')).toBe(COUNT));
   await sleep(500);
+  expect(await namespace.query('select from $schema.messages where sweeps > 0')).toEqual([]);
   expect(receiver.received).toEqual([]);
   await call('queues/swept/resume');
   await eventually(() => expect(receiver.received).toHaveLength(COUNT));
