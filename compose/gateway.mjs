@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -145,12 +146,35 @@ export async function derivedTokens(env, config) {
 
 /**
  * What a gateway was started with: a second start, from a shell with other variables, must speak of that one.
- * @typedef {{report: Check, env: Record<string, string>, config?: string}} Note
+ * @typedef {{report: Check, env: Record<string, string>, config?: string, configHash?: string}} Note
  * @returns {Note | undefined} of the running gateway, if there is one
  */
 export function runningGateway(p) {
   if (!readPidFile(pidFileOf(p)) || !existsSync(noteOf(p))) return undefined;
   return JSON.parse(readFileSync(noteOf(p), 'utf8'));
+}
+
+const configFileOf = (config) => config ?? join(root, 'config/portico.yaml');
+
+/** Of the configuration's file as it is now. @returns {string | undefined} without one */
+function configHash(config) {
+  const file = configFileOf(config);
+  return existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : undefined;
+}
+
+/**
+ * What this start would have set otherwise than the running gateway has it: variables that have another value now, and the
+ * configuration's file when it has changed. What is not set now says nothing, or the gateway's own names would all be listed.
+ * @param {Note} running
+ * @param {Record<string, string | undefined>} [env] the user's
+ * @returns {string[]} names, without values: some are secrets
+ */
+export function ignoredSettings(running, env = inheritedEnvironment()) {
+  const names = Object.keys(env).filter(
+    (name) => name.startsWith('PORTICO_') && env[name] !== undefined && env[name] !== running.env[name],
+  );
+  const isChanged = running.configHash !== undefined && running.configHash !== configHash(running.config);
+  return [...names.sort(), ...(isChanged ? [configFileOf(running.config)] : [])];
 }
 
 /** Ends what is left of an earlier gateway. @throws {Error} when another program has the port */
@@ -170,7 +194,7 @@ export async function demandGatewayPort(p, report) {
 export async function startGateway(p, report, env, config) {
   await demandGatewayPort(p, report);
   const own = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('PORTICO_')));
-  writePrivateFile(noteOf(p), JSON.stringify({ report, env: own, config }));
+  writePrivateFile(noteOf(p), JSON.stringify({ report, env: own, config, configHash: configHash(config) }));
   const args = ['--enable-source-maps', main, ...configArgs(config)];
   const from = existsSync(logOf(p)) ? statSync(logOf(p)).size : 0;
   await launch({ file: process.execPath, args, env, cwd: root, log: logOf(p), pidFile: pidFileOf(p) });

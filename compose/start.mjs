@@ -8,6 +8,7 @@ import {
   demandGatewayPort,
   derivedTokens,
   gatewayEnvironment,
+  ignoredSettings,
   missingServices,
   runningGateway,
   startGateway,
@@ -81,7 +82,8 @@ export async function bringUp(set, config, begun, say, known) {
   }
   const down = await waitReady(p, report, env, missingServices(report, env), from);
   const changed = running === undefined || begun.backends.length > Object.keys(made.failed).length;
-  return { report, env, down, notes: made.notes, already: running !== undefined, changed };
+  const ignored = running === undefined ? [] : ignoredSettings(running);
+  return { report, env, down, notes: made.notes, already: running !== undefined, changed, ignored };
 }
 
 /** Takes down what this launcher started, the gateway first. */
@@ -180,6 +182,10 @@ export async function start({ detach = false, config }) {
     console.log(
       up.changed ? 'It ran already; what had died is up again.' : 'It runs already; nothing was changed.',
     );
+    if (up.ignored.length > 0)
+      console.log(
+        `Not taken over: ${up.ignored.join(', ')}. It runs with other values; ${commandLine('stop')} ends that one.`,
+      );
     return code;
   }
   if (detach) {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { cancelOnAbort, RequestOver } from './postgres-cancel.js';
 import type { Queryable, QueryResult, Transactions } from './postgres-database.js';
-import { isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+import { isMissingTable, isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
 import type { SilenceWatch } from './postgres-watch.js';
 
 /** Lends the pool's connections. */
@@ -13,6 +13,7 @@ export class Connections {
     /** Makes a connection outside the pool, which may have none left. */
     private readonly canceller: () => pg.Client,
     private readonly watch: SilenceWatch,
+    private readonly onMissingTable: () => void = () => undefined,
   ) {}
 
   /**
@@ -47,6 +48,7 @@ export class Connections {
       return await work(client);
     } catch (error) {
       if (!leavesConnectionUsable(error)) broken ??= error as Error;
+      if (isMissingTable(error)) this.onMissingTable();
       throw error;
     } finally {
       if (replyMs === undefined) this.watch.returned(client);

@@ -58,6 +58,11 @@ export function isPassing(sqlState: string): boolean {
   return /^(3F000|42P01|25006|40)/.test(sqlState);
 }
 
+/** Whether a schema or a table was not there. */
+export function isMissingTable(error: unknown): boolean {
+  return /^(3F000|42P01)$/.test(fieldsOf(error).code);
+}
+
 /** Whether a connection was not made in time. */
 export function isConnectTimeout(error: unknown): boolean {
   return CONNECT_TIMEOUT.test(fieldsOf(error).message);

@@ -4,8 +4,15 @@ export interface Migration {
   /** 1, 2, 3 ... without gaps. */
   id: number;
   name: string;
+  /** Those that it makes and a later one still needs. */
+  tables: readonly string[];
   /** Statements that bring the schema from the one before to this one; run inside the one transaction. */
   up: (connection: Queryable) => Promise<void>;
+}
+
+/** What is in the database cannot be worked with; the message says why, and what to do. */
+export class UnusableSchema extends Error {
+  override readonly name = 'UnusableSchema';
 }
 
 /**
@@ -20,7 +27,7 @@ export async function lockSchema(connection: Queryable, schema: string): Promise
  * what has not run yet, in order, all in one transaction under an advisory lock, so several gateways may start at once.
  * @param signal cancels what runs. With it a migration has all the time that it needs, on a connection of its own: an
  *   index over a million rows takes longer than a statement of the pool may
- * @throws when the database is newer than this program knows
+ * @throws UnusableSchema when the database is newer than this program knows, or a table is gone that an earlier version has made
  */
 export async function migrate(
   database: Database,
@@ -54,7 +61,9 @@ async function migrateWith(
   const newest = done.rows.at(-1)?.id ?? 0;
   const known = migrations.at(-1)?.id ?? 0;
   if (newest > known) {
-    throw new Error(`schema ${schema} is at version ${newest}; this program knows only up to ${known}`);
+    throw new UnusableSchema(
+      `schema ${schema} is at version ${newest}; this program knows only up to ${known}`,
+    );
   }
   for (const migration of migrations) {
     if (migration.id <= newest) continue;
@@ -64,6 +73,24 @@ async function migrateWith(
       migration.name,
     ]);
   }
+  await demandTables(
+    connection,
+    schema,
+    migrations.flatMap(({ tables }) => tables),
+  );
+}
+
+/** What else is in the schema is somebody's data: a table that is gone is not made anew beside it. */
+async function demandTables(connection: Queryable, schema: string, tables: readonly string[]): Promise<void> {
+  const names = tables.map((name) => `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`);
+  const { rows } = await connection.query<{ name: string }>(
+    'select name from unnest($1::text[]) name where to_regclass(name) is null',
+    [names],
+  );
+  if (rows.length > 0)
+    throw new UnusableSchema(
+      `${rows.map(({ name }) => name).join(', ')} is missing: restore it, or drop the schema, and all of it is made again`,
+    );
 }
 
 /** An identifier as it may stand in SQL text, whatever characters it holds. */

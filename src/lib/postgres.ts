@@ -6,8 +6,20 @@ import type { Database } from './postgres-database.js';
 import { SilenceWatch } from './postgres-watch.js';
 
 export type { Database, Queryable, QueryResult, Transactions } from './postgres-database.js';
-export { classifyDatabaseError, isPassing, isPoolBusy, isUnreachable } from './postgres-errors.js';
-export { lockSchema, type Migration, migrate, quoteIdentifier } from './postgres-migrations.js';
+export {
+  classifyDatabaseError,
+  isMissingTable,
+  isPassing,
+  isPoolBusy,
+  isUnreachable,
+} from './postgres-errors.js';
+export {
+  lockSchema,
+  type Migration,
+  migrate,
+  quoteIdentifier,
+  UnusableSchema,
+} from './postgres-migrations.js';
 
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database` */
@@ -21,6 +33,8 @@ export interface DatabaseOptions {
   applicationName: string;
   /** Run-time settings of every connection, such as `{ 'hnsw.ef_search': '80' }`. */
   settings?: Readonly<Record<string, string>>;
+  /** Told each time that a statement of the pool met a schema or a table that is not there. */
+  onMissingTable?: () => void;
   log: Logger;
   lifecycle: ReleaseRegistry;
 }
@@ -31,7 +45,8 @@ const PATIENT_MS = 10_000;
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { pool, aside } = createPool(options);
-  const connections = new Connections(pool, aside, new SilenceWatch(aside, options.log, options.lifecycle));
+  const watch = new SilenceWatch(aside, options.log, options.lifecycle);
+  const connections = new Connections(pool, aside, watch, options.onMissingTable);
   options.lifecycle.onStop('postgres pool', () => connections.end());
   const unlimited = connections.within();
   return {

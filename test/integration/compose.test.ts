@@ -175,6 +175,7 @@ describe('npm start -- --detach', () => {
       const { code, out } = await start('--detach');
       expect([code, out]).toEqual([0, expect.stringContaining(`http://127.0.0.1:${base + 9}/kv`)]);
       expect(connection()).toEqual(before);
+      expect(out).toContain('Not taken over: PORTICO_HTTP_PORT. It runs with other values');
       const other = await portico('start', '--detach', '--config', join(folder, 'other.yaml'));
       expect([other.code, other.out]).toEqual([
         1,

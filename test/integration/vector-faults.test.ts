@@ -56,6 +56,26 @@ test('several gateways may start at once on an empty database, and keep what is 
   expect(count((await caller(await start())('/info')).result)).toBe(4);
 });
 
+test('tables that are dropped while it runs are made again, and what is left of them is not touched', async () => {
+  await dropSchema(SCHEMA);
+  const gateway = await start();
+  const call = caller(gateway);
+  await call('/upsert', { id: 1, vector });
+  await dropSchema(SCHEMA);
+  await eventually(async () => expect((await call('/upsert', { id: 2, vector })).status).toBe(200));
+  expect(count((await call('/info')).result)).toBe(1);
+  // one of them alone: what the others hold is somebody's data
+  await withPostgres((client) => client.query(`drop table ${SCHEMA}.resumable_queries, ${SCHEMA}.records_1`));
+  await eventually(async () => {
+    expect((await call('/upsert', { id: 3, vector })).status).toBe(503);
+    const page = await readyz(gateway);
+    expect([page.status, page.text]).toEqual([503, expect.stringMatching(/records_1|resumable_queries/)]);
+  });
+  await dropSchema(SCHEMA);
+  await eventually(async () => expect((await call('/upsert', { id: 4, vector })).status).toBe(200));
+  await eventually(async () => expect((await readyz(gateway)).status).toBe(200));
+});
+
 test('an index that disagrees with its table is not served, the others are; nothing is changed', async () => {
   await caller(await start())('/upsert', { id: 1, vector });
   await stopAll();

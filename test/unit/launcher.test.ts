@@ -50,6 +50,18 @@ describe('portico', () => {
   });
 });
 
+describe('a second start', () => {
+  it('names the variables whose values the running gateway does not have, and no secret', async () => {
+    const running = { report: {}, env: { PORTICO_QUEUE_TOKEN: 'a', PORTICO_HTTP_PORT: '8070' } };
+    const differing = (env: Record<string, string>) =>
+      evaluate('gateway.mjs', `m.ignoredSettings(${JSON.stringify(running)}, ${JSON.stringify(env)})`);
+    expect(await differing({ PORTICO_QUEUE_TOKEN: 'a', HOME: '/root' })).toEqual([]);
+    expect(
+      await differing({ PORTICO_QUEUE_TOKEN: 'b', PORTICO_QUEUE_ALLOWED_DESTINATIONS: '127.0.0.1' }),
+    ).toEqual(['PORTICO_QUEUE_ALLOWED_DESTINATIONS', 'PORTICO_QUEUE_TOKEN']);
+  });
+});
+
 describe('Node', () => {
   it('fits the gateway as package.json says', async () => {
     expect(manifest.engines.node).toBe('^22.19.0 || >=24.0.0');

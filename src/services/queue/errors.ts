@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
-import { classifyDatabaseError, isPassing, isPoolBusy } from '../../lib/postgres.js';
+import { classifyDatabaseError, isMissingTable, isPassing, isPoolBusy } from '../../lib/postgres.js';
 
 export const errorSchema = z.object({
   error: z.string().describe('What is wrong, in one sentence; the SDKs show it as it is.'),
@@ -32,6 +32,8 @@ const TOO_SLOW = 'The database of the queue took too long for this request. Try 
 const TOO_BUSY =
   'All connections to the database of the queue were busy (queue.poolSize); nothing was done. Try again.';
 
+const NO_TABLES = 'The tables of the queue are missing in its database; they are being made again.';
+
 /** What Postgres' failure means to a sender. */
 export function unavailable(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
@@ -42,6 +44,7 @@ export function unavailable(error: unknown): HttpError {
     });
   if (kind === 'timeout') return new HttpError('backend_unavailable', TOO_SLOW, { cause: error });
   if (isPoolBusy(error)) return new HttpError('backend_unavailable', TOO_BUSY, { cause: error });
+  if (isMissingTable(error)) return new HttpError('backend_unavailable', NO_TABLES, { cause: error });
   if (kind === 'unavailable' || isPassing(sqlState ?? ''))
     return new HttpError('backend_unavailable', 'The database of the queue is not available.', {
       cause: error,

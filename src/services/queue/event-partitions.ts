@@ -51,8 +51,11 @@ export class EventPartitions {
   /** Makes the partitions of the coming days and drops those that are over. Several gateways may do it at once. */
   async keep(now: number): Promise<void> {
     for (let steps = 0; steps < STEPS && (await this.removeOld(now)); steps++);
-    const today = dayOf(now);
-    if (this.keptFor === today) return;
+    if (this.keptFor !== dayOf(now)) await this.make(now);
+  }
+
+  /** The same, whatever was done for this day before: the tables may be new. */
+  async make(now: number): Promise<void> {
     for (let day = 0; day <= AHEAD; day++) {
       const from = dayOf(now + day * DAY_MS);
       const to = dayOf(now + (day + 1) * DAY_MS);
@@ -69,7 +72,7 @@ export class EventPartitions {
           `drop table if exists ${quoteIdentifier(this.schema)}.${quoteIdentifier(name)}`,
         );
     }
-    this.keptFor = today;
+    this.keptFor = dayOf(now);
   }
 }
 

@@ -50,7 +50,7 @@ const readKeys: RawRoute<QueueDeps> = {
   prefix: true,
   operationId: 'queue.getFlowControl',
   summary:
-    'A flow-control key with its limits and what is under way; without a key all of them (`search`: a part of the key).',
+    'A flow-control key with its limits and what is under way; without a key the first 1,000 by their names (`search`: a part of the key).',
   methods: ['GET'],
   path: '/v2/flowControl',
   documentedPath: '/v2/flowControl/:key',

@@ -1,5 +1,12 @@
-import type { Database, Queryable } from '../../lib/postgres.js';
-import { flowStatements } from './flow-statements.js';
+import type { Database, Queryable, QueryResult } from '../../lib/postgres.js';
+import {
+  ATTEMPTS_STEP,
+  COUNTED,
+  COUNTED_FIRST,
+  flowStatements,
+  KEYS_STEP,
+  LISTED,
+} from './flow-statements.js';
 import type { FlowControl, Token } from './message.js';
 import type { DueToken } from './ordered-queues.js';
 
@@ -20,6 +27,25 @@ export interface FlowState {
   readonly running: number;
   readonly waiting: number;
 }
+
+type ListRow = Omit<FlowState, 'running' | 'waiting'> & {
+  /** Of the first attempts that were `counted`. */
+  readonly running: number;
+  readonly counted: number;
+  /** Of the first messages that wait; `last` is the place of the last of these. */
+  readonly waiting: number;
+  readonly last: string | null;
+};
+
+/** A step of a count. */
+interface Counted {
+  readonly count: number;
+  readonly looked: number;
+  readonly last: string | null;
+}
+
+/** Most keys of one list. */
+export const MOST_LISTED = 1_000;
 
 interface LockedRow {
   parallelism: number | null;
@@ -101,14 +127,45 @@ export class FlowControls {
     });
   }
 
-  /** Keys under which messages are held. */
-  async waiting(): Promise<string[]> {
-    return (await this.database.query<{ key: string }>(this.sql.waiting)).rows.map(({ key }) => key);
+  /** Keys under which messages are held that could go, in steps. */
+  async *waiting(): AsyncGenerator<readonly string[]> {
+    type Step = { looked: number; last: string | null; keys: string[] };
+    for (let after: string | null = ''; after !== null; ) {
+      const result: QueryResult<Step> = await this.database.query<Step>(this.sql.waiting, [after]);
+      const step: Step | undefined = result.rows[0];
+      yield step?.keys ?? [];
+      after = step === undefined || step.looked < KEYS_STEP ? null : step.last;
+    }
   }
 
-  /** One key, or all whose name contains `search`. */
+  /** One key, or the first `MOST_LISTED` whose name contains `search`. */
   async list(key: string | null, search: string | null = null): Promise<FlowState[]> {
-    return (await this.database.query<FlowState>(this.sql.list, [key, search])).rows;
+    const states: FlowState[] = [];
+    for (let after = ''; ; after = states.at(-1)?.key ?? after) {
+      const { rows } = await this.database.query<ListRow>(this.sql.list, [key, search, after]);
+      for (const row of rows) states.push(await this.stateOf(row));
+      if (rows.length < LISTED || states.length >= MOST_LISTED) return states;
+    }
+  }
+
+  /** Attempts and messages are counted on where their number is large. */
+  private async stateOf({ counted, last, ...row }: ListRow): Promise<FlowState> {
+    const { countRunning, countWaiting } = this.sql;
+    let { running, waiting } = row;
+    if (counted === COUNTED_FIRST) running = await this.count(countRunning, row.key, '', ATTEMPTS_STEP);
+    if (waiting === COUNTED_FIRST && last !== null)
+      waiting += await this.count(countWaiting, row.key, last, COUNTED);
+    return { ...row, running, waiting };
+  }
+
+  private async count(statement: string, key: string, from: string, step: number): Promise<number> {
+    let count = 0;
+    for (let after: string | null = from; after !== null; ) {
+      const { rows }: { rows: Counted[] } = await this.database.query<Counted>(statement, [key, after]);
+      count += rows[0]?.count ?? 0;
+      after = rows[0]?.looked === step ? rows[0].last : null;
+    }
+    return count;
   }
 
   /** @returns false when there is no such key */

@@ -1,5 +1,14 @@
 import { tableOf } from './statements.js';
 
+/** Keys of one step of a walk over all of them. */
+export const KEYS_STEP = 2_000;
+/** Keys of one step of a list, and what it counts of each: attempts, and messages that wait. */
+export const LISTED = 100;
+export const COUNTED_FIRST = 250;
+/** Attempts of all keys that a statement looks at for one key's, and messages that wait under one: 0.1 s each. */
+export const ATTEMPTS_STEP = 20_000;
+export const COUNTED = 100_000;
+
 /** The SQL of flow control. */
 export function flowStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
@@ -67,20 +76,54 @@ export function flowStatements(schema: string) {
       )
       select id, attempt from gone order by seq`,
 
-    /** Those under which one could go now: of thousands that wait for their rate each would cost a transaction */
-    waiting: `select key from ${controls} c where not paused
-      and (rate is null or rate_count < rate or ${periodEnd} <= now())
-      and (parallelism is null or (${busy} c.key) < parallelism)
-      and exists (select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow')`,
+    /**
+     * Of the keys behind $1 in their order, at most `KEYS_STEP`: those under which one could go now (of thousands that wait
+     * for their rate each would cost a transaction), and the last that was looked at.
+     */
+    waiting: `with step as materialized (
+        select * from ${controls} where key > $1 order by key limit ${KEYS_STEP}
+      )
+      select (select count(*)::int from step) as looked, (select max(key) from step) as last, array(
+        select key from step c where not paused
+          and (rate is null or rate_count < rate or ${periodEnd} <= now())
+          and (parallelism is null or (${busy} c.key) < parallelism)
+          and exists (select from ${messages} where flow_key = c.key and finished_at is null and held = 'flow')
+      ) as keys`,
 
-    /** $1 a key or null, $2 a part of it or null */
+    /**
+     * $1 a key or null, $2 a part of it or null, $3 the name behind which the step begins. Counts no more than
+     * `COUNTED_FIRST` of each; `counted` attempts were looked at, `last` is the place of the last message that was counted.
+     */
     list: `select key, parallelism, rate, period, paused, pinned_parallelism as "pinnedParallelism",
         pinned_rate as "pinnedRate", floor(extract(epoch from period_start))::float8 as "periodStart",
-        case when ${periodEnd} > now() then rate_count else 0 end as "rateCount", (${busy} c.key) as running,
-        (select count(*)::int from ${messages}
-          where flow_key = c.key and finished_at is null and held = 'flow') as waiting
-      from ${controls} c where ($1::text is null or key = $1) and ($2::text is null or strpos(key, $2) > 0)
-      order by key limit 1000`,
+        case when ${periodEnd} > now() then rate_count else 0 end as "rateCount",
+        attempts.running, attempts.counted, held.waiting, held.last
+      from ${controls} c, lateral (
+        select count(*)::int as counted, count(m.id)::int as running from (
+          select message_id, claims from ${running} where key = c.key limit ${COUNTED_FIRST}
+        ) r left join ${messages} m on m.id = r.message_id and ((r.claims = m.claims and ${isRunning}) or (${letIn}))
+      ) attempts, lateral (
+        select count(*)::int as waiting, max(seq)::text as last from (
+          select seq from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'
+          order by seq limit ${COUNTED_FIRST}
+        ) first
+      ) held
+      where ($1::text is null or key = $1) and ($2::text is null or strpos(key, $2) > 0) and key > $3
+      order by key limit ${LISTED}`,
+
+    /** $1 a key, $2 the message behind which the step begins */
+    countRunning: `with step as materialized (
+        select key, message_id, claims from ${running} where message_id > $2 order by message_id limit ${ATTEMPTS_STEP}
+      )
+      select count(*)::int as looked, max(r.message_id) as last, count(m.id)::int as count from step r
+      left join ${messages} m on r.key = $1 and m.id = r.message_id
+        and ((r.claims = m.claims and ${isRunning}) or (${letIn}))`,
+
+    /** $1 a key, $2 the place behind which the step begins */
+    countWaiting: `select count(*)::int as count, count(*)::int as looked, max(seq)::text as last from (
+        select seq from ${messages} where flow_key = $1 and finished_at is null and held = 'flow' and seq > $2::bigint
+        order by seq limit ${COUNTED}
+      ) step`,
 
     pause: `update ${controls} set paused = $2 where key = $1`,
 

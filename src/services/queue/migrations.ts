@@ -7,6 +7,7 @@ export function queueMigrations(schema: string): Migration[] {
     {
       id: 1,
       name: 'messages and dead letters',
+      tables: ['messages', 'dead_letters'],
       up: async (connection) => {
         for (const statement of messagesAndDeadLetters(table)) await connection.query(statement);
       },
@@ -14,6 +15,10 @@ export function queueMigrations(schema: string): Migration[] {
     {
       id: 2,
       name: 'log, ordered queues, flow control, URL groups, schedules, deduplication, keys',
+      tables: [
+        ...['events', 'events_other', 'deduplication', 'queues', 'url_groups', 'endpoints', 'schedules'],
+        ...['flow_controls', 'flow_running', 'signing_keys', 'daily_usage'],
+      ],
       up: async (connection) => {
         for (const statement of [...messagesOfAllKinds(table), ...eventLog(table), ...controlData(table)])
           await connection.query(statement);
@@ -22,6 +27,7 @@ export function queueMigrations(schema: string): Migration[] {
     {
       id: 3,
       name: 'clean-up and control calls at any number of rows',
+      tables: ['queue_deletions'],
       up: async (connection) => {
         for (const statement of boundedWork(table)) await connection.query(statement);
       },
@@ -29,6 +35,7 @@ export function queueMigrations(schema: string): Migration[] {
     {
       id: 4,
       name: 'bodies compressed with LZ4',
+      tables: [],
       up: async (connection) => {
         // a server can be built without it, and then compresses as it did
         const known = await connection.query(

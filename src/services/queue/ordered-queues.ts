@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../lib/postgres.js';
 import { tableOf } from './statements.js';
 
 /** A token to be published, and when it is due. */
@@ -46,6 +46,8 @@ export interface LetOut {
   readonly unmade: number;
 }
 
+/** Queues of one step of a walk over all of them. */
+const STEP = 2_000;
 /** Queues of one step of a list, and messages that it counts of each. */
 const LISTED = 100;
 const COUNTED_FIRST = 1_000;
@@ -101,9 +103,15 @@ export class OrderedQueues {
     return this.database.patient.transaction((connection) => this.releaseWith(connection, name));
   }
 
-  /** Names of queues in which messages are held. */
-  async waiting(): Promise<string[]> {
-    return (await this.database.query<{ name: string }>(this.sql.waiting)).rows.map(({ name }) => name);
+  /** Names of queues in which messages are held that could go, in steps. */
+  async *waiting(): AsyncGenerator<readonly string[]> {
+    type Step = { looked: number; last: string | null; names: string[] };
+    for (let after: string | null = ''; after !== null; ) {
+      const result: QueryResult<Step> = await this.database.query<Step>(this.sql.waiting, [after]);
+      const step: Step | undefined = result.rows[0];
+      yield step?.names ?? [];
+      after = step === undefined || step.looked < STEP ? null : step.last;
+    }
   }
 
   /** `undefined` leaves a property as it is. */
@@ -180,10 +188,14 @@ function statements(schema: string) {
         sweep_at = greatest(m.due_at, now()) + $3::float8 * interval '1 millisecond'
       from next where m.id = next.id
       returning m.id, m.attempt, m.seq, greatest(0, extract(epoch from m.due_at - now()) * 1000)::float8 as wait_ms`,
-    waiting: `select name from ${queues} q where not paused and exists (
-        select from ${messages}
-        where queue_name = q.name and finished_at is null and held = 'order' and ${alive('q.name')}
-      )`,
+    /** Of the queues behind $1, at most `STEP`; `last` is the last that was looked at */
+    waiting: `with step as materialized (select name, paused from ${queues} where name > $1 order by name limit ${STEP})
+      select (select count(*)::int from step) as looked, (select max(name) from step) as last, array(
+        select name from step q where not paused and exists (
+          select from ${messages}
+          where queue_name = q.name and finished_at is null and held = 'order' and ${alive('q.name')}
+        )
+      ) as names`,
     change: `update ${queues} set parallelism = coalesce($2::int, parallelism), paused = coalesce($3::bool, paused),
         updated_at = now() where name = $1`,
     /**

@@ -51,7 +51,7 @@ type Opened = Omit<ServiceInstance, 'name' | 'path' | 'port' | 'auth'>;
 /** Connects the queue's parts. They are released in the opposite order: deliveries end first, connections last. */
 export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened {
   const { log, lifecycle } = runtime;
-  const database = openStoreDatabase(config, runtime);
+  const database = openStoreDatabase(config, runtime, () => migrated.redo());
   const topology = describeTopology(config.prefix);
   const declare = oneAtATime((channel: Channel) => declareAll(channel, topology));
   const { link, publisher } = openPublishing(config, runtime, topology, declare);
@@ -63,10 +63,10 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
   const prepare = async () => {
     await migrate(database, config.schema, queueMigrations(config.schema), stopping.signal);
     // before the first entry: one of today in the default partition would forbid today's own
-    await parts.partitions.keep(runtime.now());
+    await parts.partitions.make(runtime.now());
     await parts.keys.refresh();
   };
-  const migrated = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
+  const migrated: Progress = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
   const metrics = new QueueMetrics(runtime.metrics, () => parts.places.tally());
   const deps = depsOf(config, runtime, guard, parts, metrics);
   lifecycle.onStop('queue start', () => stopping.abort());
@@ -157,7 +157,11 @@ function depsOf(
   return { ...parts, config, guard, now, log, accept: { ...parts, abandoned, onAccepted, deduplicationMs } };
 }
 
-function openStoreDatabase(config: QueueConfig, { log, lifecycle }: ServiceRuntime): Database {
+function openStoreDatabase(
+  config: QueueConfig,
+  { log, lifecycle }: ServiceRuntime,
+  onMissingTable: () => void,
+): Database {
   return openDatabase({
     url: config.databaseUrl as string,
     poolSize: config.poolSize,
@@ -165,6 +169,7 @@ function openStoreDatabase(config: QueueConfig, { log, lifecycle }: ServiceRunti
     connectTimeoutMs: CONNECT_MS,
     applicationName: 'portico queue',
     settings: PLANNING,
+    onMissingTable,
     log,
     lifecycle,
   });
@@ -220,7 +225,8 @@ function postgresBackend(database: Database, migrated: Progress): Backend {
     name: 'postgres',
     check: async () => {
       await database.check();
-      if (!migrated.done) throw new HttpError('backend_unavailable', 'the tables are not there yet');
+      if (!migrated.done)
+        throw new HttpError('backend_unavailable', migrated.error?.message ?? 'the tables are not there yet');
     },
   };
 }

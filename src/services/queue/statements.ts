@@ -47,7 +47,7 @@ export function queueStatements(schema: string) {
       from (
         select id, place from ${messages}
         join unnest($1::text[], $2::int[]) with ordinality as token (id, attempt, place) using (id, attempt)
-        where ${claimable} and ${letIn}
+        where ${claimable} and ${letIn} and not ${isPaused}
         for update of messages skip locked
       ) due
       where m.id = due.id
@@ -122,9 +122,9 @@ export function queueStatements(schema: string) {
   } as const;
 }
 
-/** An attempt of message `m` that is still to come waits until its queue is resumed; callbacks end what was begun. */
-const inPausedQueue = (schema: string) => `m.queue_name is not null and m.callback_of is null
-  and exists (select from ${tableOf(schema, 'queues')} q where q.name = m.queue_name and q.paused)`;
+/** An attempt of a message that is still to come waits until its queue is resumed; callbacks end what was begun. */
+export const inPausedQueue = (schema: string) => `(queue_name is not null and callback_of is null
+  and exists (select from ${tableOf(schema, 'queues')} q where q.name = queue_name and q.paused))`;
 
 /** How attempts end, many in one statement. */
 function outcomeStatements(schema: string) {

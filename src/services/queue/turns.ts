@@ -89,8 +89,10 @@ export class Turns {
     if (this.repairing) return;
     this.repairing = true;
     try {
-      for (const name of await this.options.queues.waiting()) await this.releaseQueue(name);
-      for (const key of await this.options.flows.waiting()) await this.releaseKey(key);
+      for await (const names of this.options.queues.waiting())
+        for (const name of names) await this.releaseQueue(name);
+      for await (const keys of this.options.flows.waiting())
+        for (const key of keys) await this.releaseKey(key);
     } finally {
       this.repairing = false;
     }

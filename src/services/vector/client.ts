@@ -9,9 +9,13 @@ export const EF_SEARCH = 80;
 /** pgvector takes no more. */
 export const MAX_EF_SEARCH = 1_000;
 
-/** The pool behind every index, with pgvector's search settings on each connection. */
+/**
+ * The pool behind every index, with pgvector's search settings on each connection.
+ * @param onMissingTable see `DatabaseOptions`
+ */
 export function openVectorDatabase(
   settings: VectorSettings['database'] & { url: string },
+  onMissingTable: () => void,
   log: Logger,
   lifecycle: ReleaseRegistry,
 ): Database {
@@ -34,6 +38,7 @@ export function openVectorDatabase(
       // second with HNSW and 4 clients.
       max_parallel_workers_per_gather: '0',
     },
+    onMissingTable,
     log,
     lifecycle,
   });

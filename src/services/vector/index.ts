@@ -42,10 +42,16 @@ function mountOf({ name, path, port, token, readOnlyToken }: IndexSettings): Mou
 function open(config: VectorSettings, { log, lifecycle }: ServiceRuntime): readonly ServiceInstance[] {
   const { url, schema } = config.database;
   if (url === null) throw new Error('vector.database.url is missing');
-  const database = openVectorDatabase({ ...config.database, url }, log, lifecycle);
+  const remake = () => {
+    for (const index of indexes) index.remake();
+  };
+  const database = openVectorDatabase({ ...config.database, url }, remake, log, lifecycle);
   const connections = new SharedConnections(database, config.database);
-  return config.indexes.map((settings) => {
-    const index = new PreparedIndex({ database, connections, schema, settings, log, lifecycle });
+  const indexes = config.indexes.map(
+    (settings) => new PreparedIndex({ database, connections, schema, settings, log, lifecycle }),
+  );
+  return indexes.map((index) => {
+    const { settings } = index;
     return {
       ...mountOf(settings),
       routes: bindRoutes(routes, { index }),

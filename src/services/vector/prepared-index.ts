@@ -3,7 +3,7 @@ import type { Principal } from '../../http/route.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
-import { type Database, migrate } from '../../lib/postgres.js';
+import { type Database, migrate, UnusableSchema } from '../../lib/postgres.js';
 import type { Embedders } from './embedder/embedder.js';
 import { openaiEmbedder } from './embedder/openai-embedder.js';
 import { wordEmbedder } from './embedder/word-embedder.js';
@@ -42,7 +42,11 @@ interface Prepared {
 
 /** An index that may not be usable yet: its tables are looked for, or made, in the background until that succeeds. */
 export class PreparedIndex {
+  readonly settings: IndexSettings;
   private prepared: Prepared | undefined;
+  /** What looks after the tables, and which these are: others when they were made again. */
+  private kick: (() => void) | undefined;
+  private tables: IndexTables | undefined;
   /** One for each token, by its name. */
   private readonly indexes = new Map<string, VectorIndex>();
   private readonly progress: Progress;
@@ -50,6 +54,7 @@ export class PreparedIndex {
 
   constructor(private readonly options: PreparedIndexOptions) {
     const { settings, log, lifecycle } = options;
+    this.settings = settings;
     this.embedders = embeddersOf(settings, lifecycle);
     this.progress = keepTrying(() => this.prepare(), {
       name: `vector index ${settings.name}`,
@@ -68,6 +73,11 @@ export class PreparedIndex {
     if (!this.progress.done && this.progress.error !== undefined) throw this.progress.error;
     await this.options.database.check();
     await this.whenPrepared();
+  }
+
+  /** To be called when a statement met a table that is not there. */
+  remake(): void {
+    this.progress.redo();
   }
 
   private async whenPrepared(): Promise<Prepared> {
@@ -95,18 +105,15 @@ export class PreparedIndex {
   }
 
   /** @returns what asks it to look */
-  private upkeep(tables: IndexTables): () => void {
-    const { shape } = tables;
+  private upkeep(): () => void {
+    const tables = () => this.tables as IndexTables;
     const tasks = [
-      ...(shape.dense === undefined ? [] : [new HnswBuilder({ ...this.options, tables })]),
-      new NamespaceSweeper({ ...this.options, shape }),
+      ...(tables().shape.dense === undefined ? [] : [new HnswBuilder({ ...this.options, tables })]),
+      new NamespaceSweeper({ ...this.options, tables }),
     ];
-    const kick = () => {
+    return () => {
       for (const task of tasks) task.kick();
     };
-    // what an earlier gateway did not get to, and other parameters in the configuration
-    kick();
-    return kick;
   }
 
   private async prepare(): Promise<void> {
@@ -120,12 +127,14 @@ export class PreparedIndex {
           `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which mends faults of HNSW indexes`,
         );
       }
-      this.prepared = {
-        parts: indexParts(tables, settings),
-        hints: new GraphHints(),
-        onChange: this.upkeep(tables),
-      };
+      this.tables = tables;
+      this.kick ??= this.upkeep();
+      this.indexes.clear();
+      this.prepared = { parts: indexParts(tables, settings), hints: new GraphHints(), onChange: this.kick };
+      // what an earlier gateway did not get to, and other parameters in the configuration
+      this.kick();
     } catch (error) {
+      if (error instanceof UnusableSchema) throw new HttpError('backend_unavailable', error.message);
       throw translateError(error);
     }
   }

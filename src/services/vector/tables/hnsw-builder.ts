@@ -8,7 +8,8 @@ import type { IndexTables } from './index-tables.js';
 
 export interface HnswBuilderOptions {
   readonly database: Database;
-  readonly tables: IndexTables;
+  /** Those that are there now. */
+  readonly tables: () => IndexTables;
   readonly settings: IndexSettings;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
@@ -48,7 +49,7 @@ export class HnswBuilder {
 
   /** @returns false when another gateway is at it */
   private async reconcile(connection: Queryable, signal: AbortSignal): Promise<boolean> {
-    const { shape } = this.options.tables;
+    const { shape } = this.options.tables();
     // tried, not waited for: a session that waits holds a snapshot, and a concurrent build waits for all of those
     const lock = await connection.query<{ locked: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
@@ -80,7 +81,7 @@ export class HnswBuilder {
       `select c.relname as name, i.indisvalid as whole from pg_index i
        join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
        where i.indrelid = $1::regclass and a.amname = 'hnsw'`,
-      [this.options.tables.shape.records],
+      [this.options.tables().shape.records],
     );
     return new Map(rows.map(({ name, whole }) => [name, whole]));
   }
@@ -88,7 +89,7 @@ export class HnswBuilder {
   /** Names its parameters, so that other ones in the configuration lead to a new index, and then the old one goes. */
   private nameOf(namespaceId: number): string {
     const { m, efConstruction } = this.options.settings.hnsw;
-    return `hnsw_${this.options.tables.shape.indexId}_ns${namespaceId}_m${m}_ef${efConstruction}`;
+    return `hnsw_${this.options.tables().shape.indexId}_ns${namespaceId}_m${m}_ef${efConstruction}`;
   }
 
   private async build(
@@ -98,7 +99,8 @@ export class HnswBuilder {
     name: string,
     remains: boolean,
   ): Promise<void> {
-    const { tables, settings, log } = this.options;
+    const { settings, log } = this.options;
+    const tables = this.options.tables();
     const { m, efConstruction, buildMemory } = settings.hnsw;
     const { records, dense } = tables.shape;
     if (dense === undefined) return;
@@ -127,7 +129,7 @@ export class HnswBuilder {
   }
 
   private async drop(connection: Queryable, name: string): Promise<void> {
-    const schema = this.options.tables.shape.records.replace(/\.[^.]*$/, '');
+    const schema = this.options.tables().shape.records.replace(/\.[^.]*$/, '');
     await connection.query(`drop index concurrently if exists ${schema}."${name}"`);
   }
 }

@@ -16,6 +16,7 @@ export function migrations(schema: string): Migration[] {
     {
       id: 1,
       name: 'indexes and namespaces',
+      tables: ['indexes', 'namespaces'],
       up: async (connection) => {
         await ensureExtension(connection);
         await connection.query(`create table ${s}.indexes (
@@ -37,6 +38,7 @@ export function migrations(schema: string): Migration[] {
     {
       id: 2,
       name: 'kinds of indexes, an HNSW index a namespace, resumable queries',
+      tables: ['resumable_queries'],
       up: async (connection) => {
         await connection.query(`alter table ${s}.indexes
           add column type text not null default 'DENSE',
@@ -61,6 +63,7 @@ export function migrations(schema: string): Migration[] {
     {
       id: 3,
       name: 'whose a resumable query is',
+      tables: [],
       up: async (connection) => {
         await connection.query(`alter table ${s}.resumable_queries add column token text`);
       },
@@ -68,6 +71,7 @@ export function migrations(schema: string): Migration[] {
     {
       id: 4,
       name: 'namespaces whose records are still to be deleted',
+      tables: ['dropped_namespaces'],
       up: async (connection) => {
         await connection.query(`create table ${s}.dropped_namespaces (
           id int primary key,

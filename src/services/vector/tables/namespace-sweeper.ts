@@ -4,12 +4,13 @@ import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { Database, Queryable } from '../../../lib/postgres.js';
 import type { IndexSettings } from '../settings.js';
-import type { IndexShape } from '../statements/index-shape.js';
 import { anyDroppedText, sweepText } from '../statements/namespace-statements.js';
+import type { IndexTables } from './index-tables.js';
 
 export interface NamespaceSweeperOptions {
   readonly database: Database;
-  readonly shape: IndexShape;
+  /** Those that are there now. */
+  readonly tables: () => IndexTables;
   readonly settings: IndexSettings;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
@@ -34,7 +35,7 @@ export class NamespaceSweeper {
       name: `vector sweeper ${settings.name}`,
       work: async (signal) => {
         // a connection beside the pool only where there is something to do: there may be many indexes
-        if ((await database.query(anyDroppedText(this.options.shape))).rowCount === 0) return 0;
+        if ((await database.query(anyDroppedText(this.options.tables().shape))).rowCount === 0) return 0;
         return database.aside((connection) => this.sweep(connection, signal), signal);
       },
       log,
@@ -50,7 +51,7 @@ export class NamespaceSweeper {
   private async sweep(connection: Queryable, signal: AbortSignal): Promise<number> {
     // by the index, however small the namespace is beside the others
     await connection.query('set enable_seqscan = off');
-    const text = sweepText(this.options.shape);
+    const text = sweepText(this.options.tables().shape);
     for (;;) {
       const { rows } = await connection.query<{ mine: boolean; left: boolean }>(text);
       const { mine = false, left = false } = rows[0] ?? {};
