@@ -3,7 +3,7 @@ import { EF_SEARCH, MAX_EF_SEARCH } from '../client.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';
-import { denseSearch } from '../statements/dense-search.js';
+import { denseSearch, type GraphUse } from '../statements/dense-search.js';
 import {
   type Included,
   includedKey,
@@ -31,11 +31,11 @@ export interface Wanted {
 }
 
 type ScoredRow = RecordRow & { readonly score: string };
-/** Where nothing was found, a search with a graph gives one row without an id, which tells whether it was exact. */
-type DenseRow = ScoredRow & { readonly exact: boolean; readonly graph: number | null };
-
-/** What passes a filter is thinly spread in the graph: a wider search meets more of it in one go. */
-const FILTERED_EF = 200;
+type DenseRow = ScoredRow & {
+  readonly exact: boolean;
+  readonly graph: number | null;
+  readonly tried?: boolean;
+};
 
 /** Finds the nearest records. */
 export class Searcher {
@@ -79,20 +79,36 @@ export class Searcher {
       filter: query.filter,
       without,
     };
-    const run = async (graph: Parameters<typeof denseSearch>[3]) => {
+    const run = async (graph: GraphUse | undefined) => {
       const { text, values, name } = denseSearch(shape, cache, search, graph);
-      const { rows } = await connection.query<DenseRow>(text, values, name);
-      this.hints.learn(namespace, rows[0]?.graph);
-      return rows;
+      return (await connection.query<DenseRow>(text, values, name)).rows;
     };
     const namespaceId = query.exact ? undefined : this.hints.get(namespace);
-    if (namespaceId !== undefined) {
-      const rows = await run({ namespaceId, ef: efOf(query, topK + (without?.count ?? 0)) });
-      // HNSW may give up before it has found enough; topK is filled wherever the namespace can
-      const found = rows.filter(({ id }) => id !== null);
-      if (found.length >= topK || rows[0]?.exact === true) return found;
-    }
+    if (query.filter !== undefined || without !== undefined)
+      return this.filtered(namespace, query, topK, namespaceId, run);
+    const rows = await run(namespaceId === undefined ? undefined : { namespaceId, ef: efOf(query, topK) });
+    this.hints.learn(namespace, rows[0]?.graph);
+    // HNSW may give up before it has found enough; topK is filled wherever the namespace can
+    if (namespaceId === undefined || rows.length >= topK || rows[0]?.exact === true) return rows;
     return run(undefined);
+  }
+
+  private async filtered(
+    namespace: string,
+    { filter, ef }: PreparedQuery,
+    topK: number,
+    namespaceId: number | undefined,
+    run: (graph: GraphUse | undefined) => Promise<readonly DenseRow[]>,
+  ): Promise<readonly DenseRow[]> {
+    const jsonpath = filter?.jsonpath ?? '';
+    const isExact = namespaceId === undefined || this.hints.isExact(namespace, jsonpath, topK);
+    const rows = await run(isExact ? undefined : { namespaceId, ef });
+    const [best] = rows;
+    // where no record matches, nothing tells of the graph
+    if (best !== undefined) this.hints.learn(namespace, best.graph);
+    if (!isExact && (best === undefined || (best.graph === namespaceId && best.tried === false)))
+      this.hints.learnExact(namespace, jsonpath, topK);
+    return rows;
   }
 
   private async sparse(
@@ -104,7 +120,7 @@ export class Searcher {
   ): Promise<readonly ScoredRow[]> {
     const { terms, idf, filter } = query;
     if (terms === undefined || terms.size === 0) return [];
-    const search = { terms, idf, namespace, topK, included, filter, without };
+    const search = { terms, idf, namespace, topK, included, filter: filter?.jsonpath, without };
     const { text, values } = sparseSearch(this.parts.shape, search);
     return (await connection.query<ScoredRow>(text, values)).rows;
   }
@@ -144,9 +160,8 @@ function ranked({ row, score }: ScoredRow): { row: string; score: number } {
   return { row, score: Number(score) };
 }
 
-/** @param reach how many records the search has to get past. @returns undefined where the connection's own value does */
-function efOf({ ef, filter }: PreparedQuery, reach: number): number | undefined {
-  const wanted = ef ?? Math.max(2 * reach, filter === undefined ? EF_SEARCH : FILTERED_EF);
-  const chosen = Math.min(wanted, MAX_EF_SEARCH);
-  return chosen === EF_SEARCH ? undefined : chosen;
+/** @returns undefined where the connection's own value does */
+function efOf({ ef }: PreparedQuery, topK: number): number | undefined {
+  const chosen = Math.min(ef ?? Math.max(2 * topK, EF_SEARCH), MAX_EF_SEARCH);
+  return chosen === EF_SEARCH && topK <= EF_SEARCH ? undefined : chosen;
 }

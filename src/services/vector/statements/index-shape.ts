@@ -141,6 +141,6 @@ export class Parameters {
 /** CTE `space`: the namespace named by the parameter `name`, or no row. */
 export function spaceCte({ namespaces, indexId }: IndexShape, name: string): string {
   return `space as materialized (
-  select id, record_count, hnsw from ${namespaces} where index_id = ${indexId} and name = ${name}
+  select id, next_row, record_count, hnsw from ${namespaces} where index_id = ${indexId} and name = ${name}
 )`;
 }
