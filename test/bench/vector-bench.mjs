@@ -69,15 +69,16 @@ export class VectorBench {
     );
     const { schema } = this.#gateway;
     const { rows } = await this.#gateway.admin.query(`select id from ${schema}.namespaces where name = ''`);
-    const names = ['records_1', 'postings_1', 'namespaces', 'resumable_queries'].map(
+    const names = ['records_1', 'postings_1', 'repeated_1', 'namespaces', 'resumable_queries'].map(
       (name) => `"${schema}".${name}`,
     );
-    const [records, postings, namespaces, resumableQueries] = names;
+    const [records, postings, repeated, namespaces, resumableQueries] = names;
     this.namespaceId = rows[0].id;
     this.shape = {
       indexId: 1,
       records,
       postings,
+      repeated,
       namespaces,
       resumableQueries,
       sparse: false,
@@ -207,7 +208,7 @@ export class VectorBench {
           filter: undefined,
           without: undefined,
         },
-        { namespaceId: this.namespaceId, ef: undefined },
+        { namespaceId: this.namespaceId, ef: undefined, repeats: false },
       ),
     );
     const bare = await Promise.all(this.#gateway.clients.map(() => this.#connect()));

@@ -176,14 +176,15 @@ export function duplicates({ count = 10_000, dimension = 64, equal, groups, seed
     return vector;
   };
   const text = () => near(centres[Math.floor(random() * centres.length)], 0.6);
-  const repeated = Array.from({ length: groups }, text);
+  const beside = (group) => near(centres[group % centres.length], 0.6);
+  const repeated = Array.from({ length: groups }, (_, group) => beside(group));
   const vectors = new Float32Array(count * dimension);
   // spread over all, as they come when documents are cut into pieces
   const isEqual = (n) => Math.floor(((n + 1) * equal) / count) > Math.floor((n * equal) / count);
   for (let n = 0, next = 0; n < count; n++)
     vectors.set(isEqual(n) ? repeated[next++ % groups] : text(), n * dimension);
   const even = (n) => n % 2 === 0;
-  const nearEqual = Array.from({ length: queriesPerRow }, (_, q) => near(repeated[q % groups], 0.05));
+  const besideEqual = Array.from({ length: queriesPerRow }, (_, q) => beside(q % groups));
   const elsewhere = Array.from({ length: queriesPerRow }, text);
   const asked = (questions) => questions.map((vector) => ({ vector, matches: everything }));
   return {
@@ -192,7 +193,7 @@ export function duplicates({ count = 10_000, dimension = 64, equal, groups, seed
     vectors,
     metadataOf: (n) => ({ even: even(n) }),
     rows: [
-      { title: 'near equal ones', queries: asked(nearEqual) },
+      { title: 'beside equal ones', queries: asked(besideEqual) },
       { title: 'elsewhere', queries: asked(elsewhere) },
       {
         title: 'elsewhere, 50 %',
