@@ -14,7 +14,7 @@ import {
 import { rowsText } from '../statements/read-statements.js';
 import { sparseSearch } from '../statements/sparse-search.js';
 import { float32Text, fuse } from './fusion.js';
-import type { GraphHints } from './graph-hints.js';
+import type { GraphHint, GraphHints } from './graph-hints.js';
 import type { PreparedQuery } from './prepared-query.js';
 
 /** One entry of a result. */
@@ -34,8 +34,11 @@ type ScoredRow = RecordRow & { readonly score: string };
 type DenseRow = ScoredRow & {
   readonly exact: boolean;
   readonly graph: number | null;
+  readonly repeats: boolean;
   readonly tried?: boolean;
 };
+
+type Run = (graph: GraphUse | undefined) => Promise<readonly DenseRow[]>;
 
 /** Finds the nearest records. */
 export class Searcher {
@@ -79,34 +82,50 @@ export class Searcher {
       filter: query.filter,
       without,
     };
-    const run = async (graph: GraphUse | undefined) => {
-      const { text, values, name } = denseSearch(shape, cache, search, graph);
+    const run: Run = async (use) => {
+      const { text, values, name } = denseSearch(shape, cache, search, use);
       return (await connection.query<DenseRow>(text, values, name)).rows;
     };
-    const namespaceId = query.exact ? undefined : this.hints.get(namespace);
-    if (query.filter !== undefined || without !== undefined)
-      return this.filtered(namespace, query, topK, namespaceId, run);
-    const rows = await run(namespaceId === undefined ? undefined : { namespaceId, ef: efOf(query, topK) });
-    this.hints.learn(namespace, rows[0]?.graph);
+    const graph = query.exact ? undefined : this.hints.get(namespace);
+    const isFiltered = query.filter !== undefined || without !== undefined;
+    const ask = async (known: GraphHint | undefined) =>
+      isFiltered
+        ? this.filtered(namespace, query, topK, known, run)
+        : this.unfiltered(namespace, query, topK, known, run);
+    const rows = await ask(graph);
+    // vectors have left the graph since it was last asked
+    const isOutdated = graph !== undefined && !graph.repeats && rows[0]?.exact === false && rows[0].repeats;
+    return isOutdated ? ask(this.hints.get(namespace)) : rows;
+  }
+
+  private async unfiltered(
+    namespace: string,
+    query: PreparedQuery,
+    topK: number,
+    graph: GraphHint | undefined,
+    run: Run,
+  ): Promise<readonly DenseRow[]> {
+    const rows = await run(graph && { ...graph, ef: efOf(query, topK) });
+    const [best] = rows;
+    this.hints.learn(namespace, best?.graph, best?.repeats ?? false);
     // HNSW may give up before it has found enough; topK is filled wherever the namespace can
-    if (namespaceId === undefined || rows.length >= topK || rows[0]?.exact === true) return rows;
-    return run(undefined);
+    return graph === undefined || rows.length >= topK || best?.exact === true ? rows : run(undefined);
   }
 
   private async filtered(
     namespace: string,
     { filter, ef }: PreparedQuery,
     topK: number,
-    namespaceId: number | undefined,
-    run: (graph: GraphUse | undefined) => Promise<readonly DenseRow[]>,
+    graph: GraphHint | undefined,
+    run: Run,
   ): Promise<readonly DenseRow[]> {
     const jsonpath = filter?.jsonpath ?? '';
-    const isExact = namespaceId === undefined || this.hints.isExact(namespace, jsonpath, topK);
-    const rows = await run(isExact ? undefined : { namespaceId, ef });
+    const use = this.hints.isExact(namespace, jsonpath, topK) ? undefined : graph;
+    const rows = await run(use && { ...use, ef });
     const [best] = rows;
     // where no record matches, nothing tells of the graph
-    if (best !== undefined) this.hints.learn(namespace, best.graph);
-    if (!isExact && (best === undefined || (best.graph === namespaceId && best.tried === false)))
+    if (best !== undefined) this.hints.learn(namespace, best.graph, best.repeats);
+    if (use !== undefined && (best === undefined || (best.graph === use.namespaceId && best.tried === false)))
       this.hints.learnExact(namespace, jsonpath, topK);
     return rows;
   }

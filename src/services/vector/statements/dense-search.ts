@@ -39,6 +39,8 @@ export interface DenseSearch {
 export interface GraphUse {
   /** The namespace, by its id, whose own HNSW index is searched. A wrong or outdated one costs time, never results. */
   readonly namespaceId: number;
+  /** There are vectors outside the graph, because many records have them. */
+  readonly repeats: boolean;
   /** `hnsw.ef_search` for this query; the connection's otherwise. */
   readonly ef: number | undefined;
 }
@@ -49,7 +51,8 @@ export interface BoundStatement extends Statement {
 
 /**
  * Columns: those of the record, `score` as text, `exact` (every candidate was compared: no nearer record exists), `graph`, the id
- * of the namespace when it has an HNSW index that is worth its use, and with a filter and a graph `tried`: the graph was asked.
+ * of the namespace when it has an HNSW index that is worth its use, `repeats`, as in `GraphUse`, and with a filter and a graph
+ * `tried`: the graph was asked.
  */
 export function denseSearch(
   shape: IndexShape,
@@ -62,7 +65,9 @@ export function denseSearch(
   // a filter is planned with its very text: whether an index helps depends on it
   if (builder.isFiltered) return { text: builder.filtered(), values: parameters.values };
   const how =
-    graph === undefined ? 'exact' : `graph ${graph.namespaceId}${graph.ef === undefined ? '' : ' ef'}`;
+    graph === undefined
+      ? 'exact'
+      : `graph ${graph.namespaceId}${graph.ef === undefined ? '' : ' ef'}${graph.repeats ? ' repeats' : ''}`;
   const statement = cache.get(`nearest ${how} ${includedKey(search.included)}`, () => builder.unfiltered());
   return { ...statement, values: builder.values };
 }
@@ -104,7 +109,9 @@ class DenseSearchText {
     const exact = `(select ${columns}, ${this.score} as score, true as exact from ${this.shape.records}
     where namespace_id = (select id from space)${graph === undefined ? '' : ` and ${this.elsewhere}`}
     order by score desc, row limit ${this.topK})`;
-    const branches = [...(graph === undefined ? [] : [graph]), exact].join('\n  union all\n  ');
+    const branches = [...(graph === undefined ? [] : [graph]), ...this.repeated(columns), exact].join(
+      '\n  union all\n  ',
+    );
     return `with ${this.common}, nearest as materialized (
   ${branches}
 )
@@ -151,7 +158,7 @@ order by nearest.score desc, nearest.row`;
   }
 
   /** CTEs down to `found`: the nearest matches, by the graph, or fewer than are asked for. */
-  private foundByGraph({ namespaceId }: GraphUse, conditions: string): string {
+  private foundByGraph({ namespaceId, repeats }: GraphUse, conditions: string): string {
     const { records } = this.shape;
     const { topK, without, filter } = this.search;
     const wanted = this.parameters.add(topK + (without?.count ?? 0), 'int');
@@ -174,10 +181,16 @@ order by nearest.score desc, nearest.row`;
   select n, set_config('hnsw.ef_search', greatest(${EF_SEARCH}, least(${MAX_EF_SEARCH}, n))::text, true) from reach
 ), near as materialized (
   select row, ${this.score} as score, ${conditions} as is_meant from ${records}
-  where namespace_id = ${namespaceId} and (select id from space) = ${namespaceId}
+  where namespace_id = ${namespaceId} and not is_repeated and (select id from space) = ${namespaceId}
   order by ${this.nearestFirst} limit (select n + 0 * length(set_config) from tuned)
 ), found as materialized (
-  select row, score from near where is_meant order by score desc, row limit ${this.topK}
+  select row, score from (select row, score from near where is_meant${
+    repeats
+      ? `
+    union all (${this.repeatedText('row', namespaceId, ` and ${conditions}`, '(select n from reach) > 0')}
+    )) n where score >= (select min(score) from near)`
+      : ') n'
+  } order by score desc, row limit ${this.topK}
 )`;
   }
 
@@ -194,7 +207,7 @@ order by nearest.score desc, nearest.row`;
     const tried =
       this.graph === undefined || !this.isFiltered ? '' : '\n  (select n > 0 from reach) as tried,';
     return `nearest.score::text as score, nearest.exact,${tried}
-  (select case when hnsw and record_count > ${EXACT_RECORDS} then id end from space) as graph`;
+  (select case when hnsw and record_count > ${EXACT_RECORDS} then id end from space) as graph, (select repeats from space) as repeats`;
   }
 
   get isFiltered(): boolean {
@@ -210,11 +223,34 @@ order by nearest.score desc, nearest.row`;
         : `(select ceil(${this.topK} * case when ${this.topK} > ${SURE_TOP_K} then ${UNSURE_FACTOR} else 1 end)::int + 0 * length(set_config) from tuned)`;
     // the literal id is what lets the planner take the HNSW index of this namespace
     return `(select ${columns}, ${this.score} as score, false as exact from ${this.shape.records}
-    where namespace_id = ${namespaceId} and (select id from space) = ${namespaceId} and (select record_count from space) > ${this.exactRecords}
+    where namespace_id = ${namespaceId} and not is_repeated and ${this.here}
     order by ${this.nearestFirst} limit ${limit})`;
   }
 
-  /** The graph's branch does not apply. */
+  /** Records that the graph leaves out. */
+  private repeated(columns: string): string[] {
+    if (this.graph === undefined || !this.graph.repeats) return [];
+    return [
+      `(select *, false as exact from (${this.repeatedText(columns, this.graph.namespaceId, '', this.here)}) r)`,
+    ];
+  }
+
+  /** The nearest of the vectors that many records have come first, and give their records until there are enough. */
+  private repeatedText(columns: string, namespaceId: number, conditions: string, when: string): string {
+    const { records, repeated, dense } = this.shape;
+    return `select ${columns}, score from (
+      select digest, ${this.score} as score from ${repeated} where namespace_id = ${namespaceId} and ${when} order by score desc) g
+    cross join lateral (select * from ${records} r where namespace_id = ${namespaceId} and is_repeated
+      and ${dense?.digest('r.vec')} = g.digest${conditions} order by row limit ${this.topK}) r
+    order by score desc limit ${this.topK}`;
+  }
+
+  /** The graph's branch applies. */
+  private get here(): string {
+    return `(select id from space) = ${this.graph?.namespaceId} and (select record_count from space) > ${this.exactRecords}`;
+  }
+
+  /** It does not. */
   private get elsewhere(): string {
     return `((select id from space) <> ${this.graph?.namespaceId} or (select record_count from space) <= ${this.exactRecords})`;
   }
