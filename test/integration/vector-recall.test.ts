@@ -12,8 +12,7 @@ const QUESTIONS = 20;
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;
 
-beforeAll(async () => {
-  await dropSchema(SCHEMA);
+async function startAgain(): Promise<void> {
   gateway = await startGateway({
     vector: {
       database: { schema: SCHEMA },
@@ -21,6 +20,11 @@ beforeAll(async () => {
     },
   });
   index = vectorCaller(`${gateway.url}/vector`);
+}
+
+beforeAll(async () => {
+  await dropSchema(SCHEMA);
+  await startAgain();
 });
 
 afterAll(async () => {
@@ -159,5 +163,78 @@ describe('filters that follow the vectors or go against them', () => {
 
   test('topK 1,000 without a filter', async () => {
     expect(mean(await recalls('languages', records, questions.slice(0, 5), 1_000))).toBeGreaterThan(0.95);
+  });
+});
+
+describe('many records with one vector', () => {
+  const topics = Array.from({ length: 20 }, centre);
+  const text = () => near(topics[Math.floor(random() * 20)] as number[], 0.6);
+  const equal = near(topics[0] as number[], 0.6);
+  const records = Array.from(
+    { length: COUNT },
+    (_, n): Stored => ({
+      id: String(n),
+      vector: n % 2 === 0 ? equal : text(),
+      metadata: { n, third: n % 3 },
+    }),
+  );
+  const beside = Array.from({ length: QUESTIONS }, () => near(topics[0] as number[], 0.6));
+  const elsewhere = Array.from({ length: QUESTIONS }, text);
+
+  beforeAll(() => store('equal', records));
+
+  test.each([
+    ['beside them', beside],
+    ['elsewhere', elsewhere],
+  ])('the nearest are found %s, with a filter too', async (_, questions) => {
+    expect(mean(await recalls('equal', records, questions, 10))).toBeGreaterThan(0.98);
+    expect(mean(await recalls('equal', records, questions, 100))).toBeGreaterThan(0.95);
+    const filtered = await recalls('equal', records, questions, 10, {
+      filter: 'third < 1',
+      matches: ({ metadata }) => metadata.third === 0,
+    });
+    expect(mean(filtered)).toBeGreaterThan(0.95);
+  });
+
+  test('one that is changed, replaced or deleted is no longer found there', async () => {
+    const ask = async (vector: number[]) =>
+      ((await index('/query/equal', { vector, topK: 1_000 })).result as Found[]).map(({ id }) => id);
+    const other = elsewhere[0] as number[];
+    const copy = String(COUNT - 2);
+    expect((await index('/update/equal', { id: copy, vector: other })).result).toEqual({ updated: 1 });
+    expect((await ask(other))[0]).toBe(copy);
+    expect((await index('/update/equal', { id: copy, vector: equal })).result).toEqual({ updated: 1 });
+    expect((await ask(other))[0]).not.toBe(copy);
+    await index('/upsert/equal', { id: copy, vector: other });
+    expect((await ask(other))[0]).toBe(copy);
+    // all that the graph holds of them go, and some of the others
+    const gone = records.slice(0, 1_000).map(({ id }) => id);
+    expect((await index('/delete/equal', { ids: gone })).result).toEqual({ deleted: 1_000 });
+    const left = records.slice(1_000).filter(({ id }) => id !== copy);
+    const shares = await recalls('equal', [...left, { id: copy, vector: other, metadata: {} }], beside, 10);
+    expect(mean(shares)).toBeGreaterThan(0.98);
+  });
+
+  test('those that were there before a gateway that looks for them leave the graph when it is built', async () => {
+    await withPostgres(async (client) => {
+      const { rows } = await client.query<{ name: string; text: string }>(
+        `select c.relname as name from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
+         join ${SCHEMA}.namespaces n on c.relname ~ ('_ns' || n.id || '_')
+         where a.amname = 'hnsw' and n.name = 'equal' and i.indrelid = '${SCHEMA}.records_1'::regclass`,
+      );
+      await client.query(`drop index ${SCHEMA}.${rows[0]?.name}`);
+      await client.query(`update ${SCHEMA}.records_1 set is_repeated = false`);
+      await client.query(`truncate ${SCHEMA}.repeated_1`);
+      await client.query(
+        `update ${SCHEMA}.namespaces set repeats = false, hnsw = false where name = 'equal'`,
+      );
+    });
+    await gateway.stop();
+    await startAgain();
+    await store('equal', [{ id: 'new', vector: elsewhere[1] as number[], metadata: { n: 0, third: 1 } }]);
+    const { rows } = await withPostgres((client) =>
+      client.query(`select count(*)::int as n from ${SCHEMA}.records_1 where is_repeated`),
+    );
+    expect(rows[0].n).toBeGreaterThan(3_000);
   });
 });
