@@ -16,6 +16,7 @@ const BENCHES = [
   'kv-idle-connections',
   'kv-fuzz',
   'vector-query',
+  'vector-recall',
   'vector-upsert',
   'broker-produce',
   'broker-consume',

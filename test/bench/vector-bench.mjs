@@ -1,7 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { loadavg } from 'node:os';
 import pg from 'pg';
 import { packMany, packOne } from '../../dist/services/vector/records/components.js';
 import { comparison } from '../../dist/services/vector/score.js';
@@ -9,12 +6,11 @@ import { denseSearch } from '../../dist/services/vector/statements/dense-search.
 import { StatementCache } from '../../dist/services/vector/statements/index-shape.js';
 import { lockNamespaceText } from '../../dist/services/vector/statements/namespace-statements.js';
 import { upsertText } from '../../dist/services/vector/statements/write-statements.js';
-import { startServer } from './server-process.mjs';
 import { clusteredVectors, DIMENSION, nearestProducts } from './vector-data.mjs';
-import { compareLoops, HttpClient, post } from './vector-load.mjs';
+import { BATCH, VectorGateway } from './vector-gateway.mjs';
+import { compareLoops } from './vector-load.mjs';
 
 const SEED = 20_260_801;
-const BATCH = 1_000;
 const QUERY_CLIENTS = 4;
 const QUERIES = 1_000;
 /** Queries whose true neighbours are computed. */
@@ -39,10 +35,7 @@ function withIdPlaces(request) {
  * binary parameters.
  */
 export class VectorBench {
-  #schema = `bench_vector_${randomBytes(4).toString('hex')}`;
-  #token = randomBytes(24).toString('base64url');
   #gateway;
-  #clients = [];
   #next = 0;
   #nextId = 1_000_000;
 
@@ -55,8 +48,7 @@ export class VectorBench {
     bench.queryVectors = Array.from({ length: QUERIES }, (_, i) =>
       all.subarray(i * DIMENSION, (i + 1) * DIMENSION),
     );
-    bench.folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
-    bench.admin = await bench.#connect();
+    bench.#gateway = await VectorGateway.open();
     console.log(
       `\n${count} x ${DIMENSION}, cosine, clustered, seed ${SEED}; load average ${loadavg()[0].toFixed(1)}`,
     );
@@ -67,47 +59,26 @@ export class VectorBench {
     console.log(
       `load average at the end ${loadavg()[0].toFixed(1)}; client, gateway and Postgres share the machine`,
     );
-    await this.#stopGateway();
-    await this.admin.query(`drop schema if exists ${this.#schema} cascade`);
-    await this.admin.end();
-    await rm(this.folder, { recursive: true, force: true });
+    await this.#gateway.close();
   }
 
   async startGateway({ hnsw }) {
-    await this.#stopGateway();
-    const file = join(this.folder, 'portico.yaml');
-    const index = { dimension: DIMENSION, hnsw: { enabled: hnsw, buildMemory: 256 * 1024 * 1024 } };
-    // YAML reads JSON
-    await writeFile(
-      file,
-      JSON.stringify({ http: { port: 0 }, vector: { database: { schema: this.#schema }, indexes: [index] } }),
-      { mode: 0o600 },
+    await this.#gateway.start(
+      { dimension: DIMENSION, hnsw: { enabled: hnsw, buildMemory: 256 * 1024 * 1024 } },
+      QUERY_CLIENTS,
     );
-    const off = Object.fromEntries(
-      ['KV', 'BROKER', 'QUEUE'].map((name) => [`PORTICO_${name}_ENABLED`, 'false']),
+    const { schema } = this.#gateway;
+    const { rows } = await this.#gateway.admin.query(`select id from ${schema}.namespaces where name = ''`);
+    const names = ['records_1', 'postings_1', 'repeated_1', 'namespaces', 'resumable_queries'].map(
+      (name) => `"${schema}".${name}`,
     );
-    this.#gateway = await startServer({
-      args: ['dist/main.js', '--config', file],
-      env: {
-        ...off,
-        PORTICO_DATABASE_URL: process.env.PORTICO_DATABASE_URL,
-        PORTICO_VECTOR_TOKEN: this.#token,
-      },
-      portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
-    });
-    this.#clients = Array.from({ length: QUERY_CLIENTS }, () => new HttpClient(this.#gateway.port));
-    // the first request waits for the tables
-    await this.#clients[0].send(this.#post('/info', []));
-    const { rows } = await this.admin.query(`select id from ${this.#schema}.namespaces where name = ''`);
-    const names = ['records_1', 'postings_1', 'namespaces', 'resumable_queries'].map(
-      (name) => `"${this.#schema}".${name}`,
-    );
-    const [records, postings, namespaces, resumableQueries] = names;
+    const [records, postings, repeated, namespaces, resumableQueries] = names;
     this.namespaceId = rows[0].id;
     this.shape = {
       indexId: 1,
       records,
       postings,
+      repeated,
       namespaces,
       resumableQueries,
       sparse: false,
@@ -117,10 +88,7 @@ export class VectorBench {
 
   /** Stores all vectors through the gateway, a batch after the other. */
   async fill() {
-    for (let start = 0; start < this.count; start += BATCH)
-      await this.#clients[0].send(
-        this.#post('/upsert', this.#records(start, Math.min(BATCH, this.count - start))),
-      );
+    await this.#gateway.fill('', this.count, (n) => this.#recordAt(n));
   }
 
   /** Batches of new records into two namespaces a contender, each of which is written by one client. */
@@ -128,14 +96,14 @@ export class VectorBench {
     const batches = Array.from({ length: 4 }, (_, i) => this.#records((i * BATCH) % this.count, BATCH));
     const spaces = ['a', 'b'];
     const requests = spaces.map((space) =>
-      batches.map((batch) => withIdPlaces(this.#post(`/upsert/bench-${space}`, batch))),
+      batches.map((batch) => withIdPlaces(this.#gateway.post(`/upsert/bench-${space}`, batch))),
     );
     const bare = await Promise.all(spaces.map(() => this.#connect()));
-    const type = (await this.admin.query("select 'vector'::regtype::oid as oid")).rows[0].oid;
+    const type = (await this.#gateway.admin.query("select 'vector'::regtype::oid as oid")).rows[0].oid;
     const upsert = { name: 'upsert', text: upsertText(this.shape) };
     const lock = { name: 'lock', text: lockNamespaceText(this.shape) };
     for (const space of spaces)
-      await this.admin.query(
+      await this.#gateway.admin.query(
         `insert into ${this.shape.namespaces} (index_id, name) values (1, $1) on conflict do nothing`,
         [`bare-${space}`],
       );
@@ -167,9 +135,10 @@ export class VectorBench {
       ],
       [
         'Portico',
-        this.#clients.slice(0, 2),
+        this.#gateway.clients.slice(0, 2),
         async (client) => {
-          const { request, places } = requests[this.#clients.indexOf(client)][turn++ % batches.length];
+          const { request, places } =
+            requests[this.#gateway.clients.indexOf(client)][turn++ % batches.length];
           const first = this.#takeIds();
           for (const [k, place] of places.entries()) request.latin1Write(idOf(first + k), place);
           await client.send(request);
@@ -187,10 +156,10 @@ export class VectorBench {
    * @param {number} requests
    */
   async memory(requests) {
-    const request = this.#post('/upsert/memory', this.#records(0, BATCH));
+    const request = this.#gateway.post('/upsert/memory', this.#records(0, BATCH));
     const megabytes = request.length / 1024 / 1024;
     await this.startGateway({ hnsw: false });
-    const [client] = this.#clients;
+    const [client] = this.#gateway.clients;
     const before = this.#gateway.rssMegabytes();
     let peak = before;
     const watch = setInterval(() => {
@@ -211,33 +180,20 @@ export class VectorBench {
   }
 
   /** @param {string[]} spaces namespaces that get an index */
-  async waitForHnsw(spaces) {
-    const startedAt = performance.now();
-    for (;;) {
-      const { rows } = await this.admin.query(
-        `select 1 from ${this.shape.namespaces} where hnsw and name = any($1)`,
-        [spaces],
-      );
-      if (rows.length === spaces.length) break;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-    console.log(`\nHNSW built in ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`);
-    await this.admin.query(`vacuum analyze ${this.shape.records}`);
+  waitForHnsw(spaces) {
+    return this.#gateway.waitForHnsw(spaces);
   }
 
   /** Gives every namespace of the upserts so many records that it gets an HNSW index. */
   async fillEach() {
     const spaces = ['bench-a', 'bench-b', 'bare-a', 'bare-b'];
-    for (const space of spaces) {
-      for (let start = 0; start < 4 * BATCH; start += BATCH)
-        await this.#clients[0].send(this.#post(`/upsert/${space}`, this.#records(start, BATCH)));
-    }
+    for (const space of spaces) await this.#gateway.fill(space, 4 * BATCH, (n) => this.#recordAt(n));
     await this.waitForHnsw(spaces);
   }
 
   async queries(title, goal, { rounds, seconds }) {
     const requests = this.queryVectors.map((vector) =>
-      this.#post('/query', { vector: [...vector], topK: TOP_K }),
+      this.#gateway.post('/query', { vector: [...vector], topK: TOP_K }),
     );
     const cache = new StatementCache(1);
     const statements = this.queryVectors.map((vector) =>
@@ -250,12 +206,12 @@ export class VectorBench {
           topK: TOP_K,
           included: { vectors: false, metadata: false, data: false },
           filter: undefined,
-          without: [],
+          without: undefined,
         },
-        { namespaceId: this.namespaceId, ef: undefined },
+        { namespaceId: this.namespaceId, ef: undefined, repeats: false },
       ),
     );
-    const bare = await Promise.all(this.#clients.map(() => this.#connect()));
+    const bare = await Promise.all(this.#gateway.clients.map(() => this.#connect()));
     await compareLoops(
       { title: `${title}, ${QUERY_CLIENTS} clients, top ${TOP_K}`, goal, unit: 'queries', rounds, seconds },
       [
@@ -269,7 +225,7 @@ export class VectorBench {
         ],
         [
           'Portico',
-          this.#clients,
+          this.#gateway.clients,
           async (client) => {
             await client.send(requests[this.#turn()]);
           },
@@ -287,8 +243,8 @@ export class VectorBench {
     const latencies = [];
     for (const [i, vector] of judged.entries()) {
       const sentAt = performance.now();
-      const body = await this.#clients[0].send(
-        this.#post('/query', { vector: [...vector], topK: TOP_K, ...extra }),
+      const body = await this.#gateway.clients[0].send(
+        this.#gateway.post('/query', { vector: [...vector], topK: TOP_K, ...extra }),
       );
       latencies.push(performance.now() - sentAt);
       const least = (1 + truth[i][TOP_K - 1]) / 2 - 1e-6;
@@ -311,16 +267,13 @@ export class VectorBench {
     return this.#next;
   }
 
-  #records(start, count) {
-    return Array.from({ length: count }, (_, k) => {
-      const n = start + k;
-      const vector = [...this.vectors.subarray(n * DIMENSION, (n + 1) * DIMENSION)];
-      return { id: idOf(n), vector, metadata: { cat: n % 10, tag: `t${n % 100}`, sel: n % 1_000 } };
-    });
+  #recordAt(n) {
+    const vector = [...this.vectors.subarray(n * DIMENSION, (n + 1) * DIMENSION)];
+    return { id: idOf(n), vector, metadata: { cat: n % 10, tag: `t${n % 100}`, sel: n % 1_000 } };
   }
 
-  #post(path, body) {
-    return post(`/vector${path}`, this.#token, body);
+  #records(start, count) {
+    return Array.from({ length: count }, (_, k) => this.#recordAt(start + k));
   }
 
   async #connect() {
@@ -338,11 +291,5 @@ export class VectorBench {
     });
     await client.connect();
     return client;
-  }
-
-  async #stopGateway() {
-    for (const client of this.#clients.splice(0)) client.close();
-    await this.#gateway?.stop();
-    this.#gateway = undefined;
   }
 }

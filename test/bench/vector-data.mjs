@@ -13,7 +13,7 @@ const HIDDEN = 128;
  */
 export function clusteredVectors(count, seed) {
   const random = generator(seed);
-  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const normal = normals(random);
   const matrix = (rows, columns, scale) =>
     Float32Array.from({ length: rows * columns }, () => normal() * scale);
   const centres = matrix(CENTRES, LATENT, 1);
@@ -37,7 +37,7 @@ export function clusteredVectors(count, seed) {
 }
 
 /** Numbers in [0, 1) from a fixed seed (mulberry32). */
-function generator(seed) {
+export function generator(seed) {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -45,6 +45,11 @@ function generator(seed) {
     t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   };
+}
+
+/** Standard normal numbers. @param {() => number} random */
+export function normals(random) {
+  return () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 }
 
 function product(row, matrix, columns) {
@@ -66,7 +71,7 @@ function deviation(values) {
   return Math.sqrt(squares / values.length - (sum / values.length) ** 2);
 }
 
-function normalise(vector) {
+export function normalise(vector) {
   const length = Math.sqrt(vector.reduce((sum, x) => sum + x * x, 0));
   for (let i = 0; i < vector.length; i++) vector[i] /= length;
 }
@@ -74,16 +79,17 @@ function normalise(vector) {
 /**
  * The `k` greatest inner products (of unit vectors: cosines) of each query, least of them first out.
  * @param {(n: number) => boolean} matches which vectors count
- * @returns {Float32Array[]} their values, descending
+ * @returns {Float32Array[]} their values, descending; -2 where fewer than `k` match
  */
 export function nearestProducts(vectors, queries, k, matches = () => true) {
-  const count = vectors.length / DIMENSION;
+  const dimension = queries[0].length;
+  const count = vectors.length / dimension;
   return queries.map((query) => {
     const best = new Float32Array(k).fill(-2);
     for (let n = 0; n < count; n++) {
       if (!matches(n)) continue;
       let sum = 0;
-      for (let i = 0, at = n * DIMENSION; i < DIMENSION; i++) sum += query[i] * vectors[at + i];
+      for (let i = 0, at = n * dimension; i < dimension; i++) sum += query[i] * vectors[at + i];
       if (sum <= best[k - 1]) continue;
       let place = k - 1;
       while (place > 0 && best[place - 1] < sum) {

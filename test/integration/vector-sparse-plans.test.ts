@@ -37,7 +37,7 @@ beforeAll(async () => {
       resumableQueries: `${SCHEMA}.resumable_queries`,
       droppedNamespaces: `${SCHEMA}.dropped_namespaces`,
     };
-    shape = { indexId, records, postings, ...names, dense: undefined, sparse: true };
+    shape = { indexId, records, postings, repeated: '', ...names, dense: undefined, sparse: true };
     await client.query(`analyze ${records}, ${postings}`);
     for (const table of [records, postings])
       await client.query(`alter table ${table} set (autovacuum_enabled = false)`);

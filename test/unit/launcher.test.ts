@@ -54,7 +54,10 @@ describe('a second start', () => {
   it('names the variables whose values the running gateway does not have, and no secret', async () => {
     const running = { report: {}, env: { PORTICO_QUEUE_TOKEN: 'a', PORTICO_HTTP_PORT: '8070' } };
     const differing = (env: Record<string, string>) =>
-      evaluate('gateway.mjs', `m.ignoredSettings(${JSON.stringify(running)}, ${JSON.stringify(env)})`);
+      evaluate(
+        'compose/gateway.mjs',
+        `m.ignoredSettings(${JSON.stringify(running)}, ${JSON.stringify(env)})`,
+      );
     expect(await differing({ PORTICO_QUEUE_TOKEN: 'a', HOME: '/root' })).toEqual([]);
     expect(
       await differing({ PORTICO_QUEUE_TOKEN: 'b', PORTICO_QUEUE_ALLOWED_DESTINATIONS: '127.0.0.1' }),

@@ -65,6 +65,8 @@ export interface Comparison {
   readonly score: (column: string, parameter: string) => string;
   /** Indexed expression and operator class of `create index ... using hnsw`. */
   readonly indexed: (column: string) => string;
+  /** The same for equal vectors of the column's type, as uuid. */
+  readonly digest: (a: string) => string;
   readonly needsLength: boolean;
   /** Largest size of a component that column and index can hold; `undefined` where float32 is the only limit. */
   readonly largestComponent: number | undefined;
@@ -88,6 +90,7 @@ export function comparison(similarity: SimilarityFunction, dimension: number, st
       nearestFirst: (column, parameter) => `${column} ${operator} ${half(parameter)}`,
       score: (column, parameter) => score(`${column}::vector`, `${half(parameter)}::vector`),
       indexed: (column) => `${column} halfvec_${operatorClass}_ops`,
+      digest: (a) => `md5(halfvec_send(${a}))::uuid`,
       needsLength,
       largestComponent: FLOAT16_MAX,
       vanishingComponent: FLOAT16_ZERO,
@@ -97,6 +100,7 @@ export function comparison(similarity: SimilarityFunction, dimension: number, st
     columnType: `vector(${dimension})`,
     stored: (a: string) => a,
     score,
+    digest: (a: string) => `md5(vector_send(${a}))::uuid`,
     needsLength,
     vanishingComponent: undefined,
   };

@@ -1,11 +1,13 @@
 import { HttpError } from '../../../http/errors.js';
 import { filterJsonpath } from '../filter/filter-jsonpath.js';
+import { isIndexed } from '../filter/is-indexed.js';
 import { parseFilter } from '../filter/parse-filter.js';
 import type { IndexParts } from '../index-parts.js';
 import { packOne } from '../records/components.js';
 import { isAbsent } from '../records/record-batch.js';
 import { sparseVectorOf, summed } from '../records/sparse-vector.js';
 import type { VectorQuery } from '../schemas/queries.js';
+import type { MetadataFilter } from '../statements/dense-search.js';
 import { type Included, includedBy } from '../statements/index-shape.js';
 import type { FusionAlgorithm } from './fusion.js';
 
@@ -15,7 +17,7 @@ export interface PreparedQuery {
   readonly terms: ReadonlyMap<number, number> | undefined;
   readonly topK: number;
   readonly included: Included;
-  readonly filter: string | undefined;
+  readonly filter: MetadataFilter | undefined;
   readonly idf: boolean;
   readonly fusion: FusionAlgorithm;
   readonly ef: number | undefined;
@@ -46,13 +48,18 @@ export function prepareQuery(
       : summed(sparseVectorOf(query.sparseVector, `${place}.sparseVector`)),
     topK: query.topK,
     included: includedBy(query),
-    filter: query.filter === undefined ? undefined : filterJsonpath(parseFilter(query.filter)),
+    filter: query.filter === undefined ? undefined : metadataFilter(query.filter),
     idf: query.weightingStrategy === 'IDF',
     fusion: query.fusionAlgorithm,
     ef: query.ef,
     exact: query.exact || !settings.hnsw.enabled,
     candidates: Math.max(FUSED_CANDIDATES, FUSED_FACTOR * query.topK),
   };
+}
+
+function metadataFilter(text: string): MetadataFilter {
+  const filter = parseFilter(text);
+  return { jsonpath: filterJsonpath(filter), isIndexed: isIndexed(filter) };
 }
 
 /** @throws HttpError 422 */

@@ -3,7 +3,7 @@ import { EF_SEARCH, MAX_EF_SEARCH } from '../client.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';
-import { denseSearch } from '../statements/dense-search.js';
+import { denseSearch, type GraphUse } from '../statements/dense-search.js';
 import {
   type Included,
   includedKey,
@@ -14,7 +14,7 @@ import {
 import { rowsText } from '../statements/read-statements.js';
 import { sparseSearch } from '../statements/sparse-search.js';
 import { float32Text, fuse } from './fusion.js';
-import type { GraphHints } from './graph-hints.js';
+import type { GraphHint, GraphHints } from './graph-hints.js';
 import type { PreparedQuery } from './prepared-query.js';
 
 /** One entry of a result. */
@@ -31,11 +31,14 @@ export interface Wanted {
 }
 
 type ScoredRow = RecordRow & { readonly score: string };
-/** Where nothing was found, a search with a graph gives one row without an id, which tells whether it was exact. */
-type DenseRow = ScoredRow & { readonly exact: boolean; readonly graph: number | null };
+type DenseRow = ScoredRow & {
+  readonly exact: boolean;
+  readonly graph: number | null;
+  readonly repeats: boolean;
+  readonly tried?: boolean;
+};
 
-/** What passes a filter is thinly spread in the graph: a wider search meets more of it in one go. */
-const FILTERED_EF = 200;
+type Run = (graph: GraphUse | undefined) => Promise<readonly DenseRow[]>;
 
 /** Finds the nearest records. */
 export class Searcher {
@@ -79,20 +82,52 @@ export class Searcher {
       filter: query.filter,
       without,
     };
-    const run = async (graph: Parameters<typeof denseSearch>[3]) => {
-      const { text, values, name } = denseSearch(shape, cache, search, graph);
-      const { rows } = await connection.query<DenseRow>(text, values, name);
-      this.hints.learn(namespace, rows[0]?.graph);
-      return rows;
+    const run: Run = async (use) => {
+      const { text, values, name } = denseSearch(shape, cache, search, use);
+      return (await connection.query<DenseRow>(text, values, name)).rows;
     };
-    const namespaceId = query.exact ? undefined : this.hints.get(namespace);
-    if (namespaceId !== undefined) {
-      const rows = await run({ namespaceId, ef: efOf(query, topK + (without?.count ?? 0)) });
-      // HNSW may give up before it has found enough; topK is filled wherever the namespace can
-      const found = rows.filter(({ id }) => id !== null);
-      if (found.length >= topK || rows[0]?.exact === true) return found;
-    }
-    return run(undefined);
+    const graph = query.exact ? undefined : this.hints.get(namespace);
+    const isFiltered = query.filter !== undefined || without !== undefined;
+    const ask = async (known: GraphHint | undefined) =>
+      isFiltered
+        ? this.filtered(namespace, query, topK, known, run)
+        : this.unfiltered(namespace, query, topK, known, run);
+    const rows = await ask(graph);
+    // vectors have left the graph since it was last asked
+    const isOutdated = graph !== undefined && !graph.repeats && rows[0]?.exact === false && rows[0].repeats;
+    return isOutdated ? ask(this.hints.get(namespace)) : rows;
+  }
+
+  private async unfiltered(
+    namespace: string,
+    query: PreparedQuery,
+    topK: number,
+    graph: GraphHint | undefined,
+    run: Run,
+  ): Promise<readonly DenseRow[]> {
+    const rows = await run(graph && { ...graph, ef: efOf(query, topK) });
+    const [best] = rows;
+    this.hints.learn(namespace, best?.graph, best?.repeats ?? false);
+    // HNSW may give up before it has found enough; topK is filled wherever the namespace can
+    return graph === undefined || rows.length >= topK || best?.exact === true ? rows : run(undefined);
+  }
+
+  private async filtered(
+    namespace: string,
+    { filter, ef }: PreparedQuery,
+    topK: number,
+    graph: GraphHint | undefined,
+    run: Run,
+  ): Promise<readonly DenseRow[]> {
+    const jsonpath = filter?.jsonpath ?? '';
+    const use = this.hints.isExact(namespace, jsonpath, topK) ? undefined : graph;
+    const rows = await run(use && { ...use, ef });
+    const [best] = rows;
+    // where no record matches, nothing tells of the graph
+    if (best !== undefined) this.hints.learn(namespace, best.graph, best.repeats);
+    if (use !== undefined && (best === undefined || (best.graph === use.namespaceId && best.tried === false)))
+      this.hints.learnExact(namespace, jsonpath, topK);
+    return rows;
   }
 
   private async sparse(
@@ -104,7 +139,7 @@ export class Searcher {
   ): Promise<readonly ScoredRow[]> {
     const { terms, idf, filter } = query;
     if (terms === undefined || terms.size === 0) return [];
-    const search = { terms, idf, namespace, topK, included, filter, without };
+    const search = { terms, idf, namespace, topK, included, filter: filter?.jsonpath, without };
     const { text, values } = sparseSearch(this.parts.shape, search);
     return (await connection.query<ScoredRow>(text, values)).rows;
   }
@@ -144,9 +179,8 @@ function ranked({ row, score }: ScoredRow): { row: string; score: number } {
   return { row, score: Number(score) };
 }
 
-/** @param reach how many records the search has to get past. @returns undefined where the connection's own value does */
-function efOf({ ef, filter }: PreparedQuery, reach: number): number | undefined {
-  const wanted = ef ?? Math.max(2 * reach, filter === undefined ? EF_SEARCH : FILTERED_EF);
-  const chosen = Math.min(wanted, MAX_EF_SEARCH);
-  return chosen === EF_SEARCH ? undefined : chosen;
+/** @returns undefined where the connection's own value does */
+function efOf({ ef }: PreparedQuery, topK: number): number | undefined {
+  const chosen = Math.min(ef ?? Math.max(2 * topK, EF_SEARCH), MAX_EF_SEARCH);
+  return chosen === EF_SEARCH && topK <= EF_SEARCH ? undefined : chosen;
 }

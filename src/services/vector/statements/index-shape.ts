@@ -5,6 +5,8 @@ export interface TableNames {
   readonly records: string;
   /** Of a sparse or hybrid index: a row for each index of each record. */
   readonly postings: string;
+  /** Of a dense or hybrid index: vectors that many records have, a row for each. */
+  readonly repeated: string;
   /** Of every index of the schema. */
   readonly namespaces: string;
   readonly resumableQueries: string;
@@ -141,6 +143,6 @@ export class Parameters {
 /** CTE `space`: the namespace named by the parameter `name`, or no row. */
 export function spaceCte({ namespaces, indexId }: IndexShape, name: string): string {
   return `space as materialized (
-  select id, record_count, hnsw from ${namespaces} where index_id = ${indexId} and name = ${name}
+  select id, next_row, record_count, hnsw, repeats from ${namespaces} where index_id = ${indexId} and name = ${name}
 )`;
 }

@@ -32,12 +32,12 @@ export function leaveToSweeperText({ droppedNamespaces, indexId }: IndexShape): 
 
 /** $1 namespace ids. They get new ones, so nothing belongs to them any more, however much it was. */
 export function renewNamespacesText({ namespaces }: IndexShape): string {
-  return `update ${namespaces} set id = default, next_row = 0, record_count = 0, hnsw = false where id = any($1::int[])`;
+  return `update ${namespaces} set id = default, next_row = 0, record_count = 0, hnsw = false, repeats = false where id = any($1::int[])`;
 }
 
 /** $1 namespace ids, whose tables were emptied. */
 export function resetCountsText({ namespaces }: IndexShape): string {
-  return `update ${namespaces} set next_row = 0, record_count = 0 where id = any($1::int[])`;
+  return `update ${namespaces} set next_row = 0, record_count = 0, repeats = false where id = any($1::int[])`;
 }
 
 /** A row where there is something to sweep. */
@@ -53,16 +53,24 @@ const SWEPT_POSTINGS = 20_000;
  * Deletes some of what one dropped namespace has left, and forgets the namespace when there is nothing. Columns: `mine`, there was
  * one that no other gateway is sweeping; `left`, there is any at all.
  */
-export function sweepText({ records, postings, sparse, droppedNamespaces, indexId }: IndexShape): string {
+export function sweepText({
+  records,
+  postings,
+  repeated,
+  dense,
+  sparse,
+  droppedNamespaces,
+  indexId,
+}: IndexShape): string {
   const some = (table: string, limit: number) => `delete from ${table} where ctid = any(array(
     select ctid from ${table} where namespace_id = (select id from space) limit ${limit})) returning 1`;
   return `with space as materialized (
   select id from ${droppedNamespaces} where index_id = ${indexId} order by id limit 1 for update skip locked
 ), swept as (
   ${some(records, SWEPT_RECORDS)}
-)${sparse ? `, unposted as (\n  ${some(postings, SWEPT_POSTINGS)}\n)` : ''}, finished as (
+)${sparse ? `, unposted as (\n  ${some(postings, SWEPT_POSTINGS)}\n)` : ''}${dense === undefined ? '' : `, unrepeated as (\n  ${some(repeated, SWEPT_RECORDS)}\n)`}, finished as (
   delete from ${droppedNamespaces} where id = (select id from space)
-    and not exists (select from swept)${sparse ? ' and not exists (select from unposted)' : ''}
+    and not exists (select from swept)${sparse ? ' and not exists (select from unposted)' : ''}${dense === undefined ? '' : ' and not exists (select from unrepeated)'}
 )
 select exists (select from space) as mine,
   exists (select from ${droppedNamespaces} where index_id = ${indexId}) as left`;
@@ -73,8 +81,8 @@ export function othersWithRecordsText({ namespaces, indexId }: IndexShape): stri
   return `select 1 from ${namespaces} where index_id = ${indexId} and id <> all($1::int[]) and record_count > 0 limit 1`;
 }
 
-function recordTables({ records, postings, sparse }: IndexShape): string {
-  return [records, ...(sparse ? [postings] : [])].join(', ');
+function recordTables({ records, postings, repeated, dense, sparse }: IndexShape): string {
+  return [records, ...(sparse ? [postings] : []), ...(dense === undefined ? [] : [repeated])].join(', ');
 }
 
 /** Nobody reads or writes records until the transaction ends. */

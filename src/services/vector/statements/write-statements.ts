@@ -1,4 +1,5 @@
 import type { IndexShape } from './index-shape.js';
+import { repeatedCtes } from './repeated-statements.js';
 
 /** Parameters of an upsert after `$1` namespace id and `$2` its next row, in this order. */
 function incomingColumns({ dense, sparse }: IndexShape): { name: string; type: string }[] {
@@ -27,7 +28,12 @@ export function upsertText(shape: IndexShape): string {
   const names = incoming.map(({ name }) => name).join(', ');
   const parameters = incoming.map(({ type }, i) => `$${i + 3}::${type}`).join(', ');
   const written = [
-    ...(dense === undefined ? [] : [{ column: 'vec', value: dense.stored('vec') }]),
+    ...(dense === undefined
+      ? []
+      : [
+          { column: 'vec', value: dense.stored('vec') },
+          { column: 'is_repeated', value: 'is_repeated' },
+        ]),
     { column: 'metadata', value: "coalesce(metadata, '{}')" },
     { column: 'has_metadata', value: 'metadata is not null' },
     { column: 'data', value: 'data' },
@@ -42,20 +48,20 @@ export function upsertText(shape: IndexShape): string {
   select u.*, old.row as kept
   from unnest(${parameters}) with ordinality as u (${names}, place)
   left join ${records} old on old.namespace_id = $1::int and old.id = u.id
-), written as (
+)${dense === undefined ? '' : repeatedCtes(shape, dense)}, written as (
   insert into ${records} (namespace_id, row, id, ${written.map(({ column }) => column).join(', ')})
   select $1::int,
     coalesce(kept, $2::bigint - 1 + row_number() over (partition by kept is null order by place)),
     id, ${written.map(({ value }) => value).join(', ')}
-  from incoming order by place
+  from ${dense === undefined ? 'incoming' : 'judged'} order by place
   on conflict (namespace_id, id) do update set
     ${written.map(({ column }) => `${column} = excluded.${column}`).join(', ')}
   returning row >= $2::bigint as is_new
 ), added as (
   select count(*) filter (where is_new) as n from written
 )
-update ${namespaces} set next_row = next_row + added.n, record_count = record_count + added.n
-from added where id = $1::int and added.n > 0 returning record_count`;
+update ${namespaces} set next_row = next_row + added.n, record_count = record_count + added.n${dense === undefined ? '' : ', repeats = repeats or (select count(*) from newly) > 0'}
+from added where id = $1::int and (added.n > 0${dense === undefined ? '' : ' or (select count(*) from newly) > 0'}) returning record_count`;
 }
 
 /**
@@ -110,10 +116,15 @@ export function metadataText({ records }: IndexShape): string {
 export type UpdatedPart = 'vector' | 'sparse' | 'metadata' | 'data';
 
 /** $1 namespace id, $2 id, then the values of `parts` in their order; a sparse part has two. */
-export function updateText({ records, dense }: IndexShape, parts: readonly UpdatedPart[]): string {
+export function updateText({ records, repeated, dense }: IndexShape, parts: readonly UpdatedPart[]): string {
   let next = 3;
   const sets: Readonly<Record<UpdatedPart, () => string>> = {
-    vector: () => `vec = ${dense?.stored(`$${next++}::vector`)}`,
+    vector: () => {
+      if (dense === undefined) return '';
+      const vec = dense.stored(`$${next++}::vector`);
+      return `vec = ${vec}, is_repeated = exists (
+        select from ${repeated} known where known.namespace_id = $1::int and known.digest = ${dense.digest(vec)})`;
+    },
     sparse: () => `sparse_indices = $${next++}::int[], sparse_values = $${next++}::real[]`,
     metadata: () => `metadata = $${next++}::jsonb, has_metadata = true`,
     data: () => `data = $${next++}::text`,

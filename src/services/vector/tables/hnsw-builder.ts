@@ -5,6 +5,7 @@ import type { Database, Queryable } from '../../../lib/postgres.js';
 import type { IndexSettings } from '../settings.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
 import type { IndexTables } from './index-tables.js';
+import { leaveOutRepeated } from './repeated-vectors.js';
 
 export interface HnswBuilderOptions {
   readonly database: Database;
@@ -89,7 +90,7 @@ export class HnswBuilder {
   /** Names its parameters, so that other ones in the configuration lead to a new index, and then the old one goes. */
   private nameOf(namespaceId: number): string {
     const { m, efConstruction } = this.options.settings.hnsw;
-    return `hnsw_${this.options.tables().shape.indexId}_ns${namespaceId}_m${m}_ef${efConstruction}`;
+    return `hnsw_${this.options.tables().shape.indexId}_v2_ns${namespaceId}_m${m}_ef${efConstruction}`;
   }
 
   private async build(
@@ -107,8 +108,9 @@ export class HnswBuilder {
     if (buildMemory !== null)
       await connection.query(`set maintenance_work_mem = '${Math.floor(buildMemory / 1024)}kB'`);
     const text = `create index concurrently "${name}" on ${records} using hnsw (${dense.indexed('vec')})
-      with (m = ${m}, ef_construction = ${efConstruction}) where namespace_id = ${namespaceId}`;
+      with (m = ${m}, ef_construction = ${efConstruction}) where namespace_id = ${namespaceId} and not is_repeated`;
     if (remains) await this.drop(connection, name);
+    await leaveOutRepeated(connection, tables.shape, dense, namespaceId);
     const startedAt = performance.now();
     try {
       if (!mayBuildInParallel(tables.pgvectorVersion))

@@ -4,6 +4,7 @@ import { comparison } from '../score.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
 import { metadataIndexText } from './migrations.js';
+import { repeatedVectorsTexts } from './repeated-vectors.js';
 
 /** An index as its database has it. */
 export interface IndexTables {
@@ -59,6 +60,7 @@ function shapeOf(
     indexId,
     records: `${s}.records_${indexId}`,
     postings: `${s}.postings_${indexId}`,
+    repeated: `${s}.repeated_${indexId}`,
     namespaces: `${s}.namespaces`,
     resumableQueries: `${s}.resumable_queries`,
     droppedNamespaces: `${s}.dropped_namespaces`,
@@ -114,7 +116,9 @@ async function createTables(
     'namespace_id int not null',
     'row bigint not null',
     'id text collate "C" not null',
-    ...(dense === undefined ? [] : [`vec ${dense.columnType} not null`]),
+    ...(dense === undefined
+      ? []
+      : [`vec ${dense.columnType} not null`, 'is_repeated boolean not null default false']),
     ...(sparse ? ['sparse_indices int[] not null', 'sparse_values real[] not null'] : []),
     // never null, so that a filter's negation can be true on a record without any
     "metadata jsonb not null default '{}'",
@@ -129,6 +133,8 @@ async function createTables(
   if (dense !== undefined && bytes <= MAX_PLAIN_BYTES)
     await connection.query(`alter table ${records} alter column vec set storage plain`);
   await connection.query(metadataIndexText(records));
+  if (dense !== undefined)
+    for (const text of repeatedVectorsTexts(shape, dense)) await connection.query(text);
   if (sparse) {
     await connection.query(`create table ${postings} (
       namespace_id int not null, dim int not null, row bigint not null, value real not null,

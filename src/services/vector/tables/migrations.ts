@@ -5,6 +5,8 @@ import {
   type Queryable,
   quoteIdentifier,
 } from '../../../lib/postgres.js';
+import { comparison, type SimilarityFunction, type Storage } from '../score.js';
+import { repeatedVectorsTexts } from './repeated-vectors.js';
 
 /**
  * Tables of the whole schema. One row of `indexes` an index; one of `namespaces` a namespace, with the number that its
@@ -78,7 +80,35 @@ export function migrations(schema: string): Migration[] {
           index_id int not null references ${s}.indexes (id))`);
       },
     },
+    {
+      id: 5,
+      name: 'vectors that many records have',
+      up: async (connection) => {
+        await connection.query(
+          `alter table ${s}.namespaces add column repeats boolean not null default false`,
+        );
+        const indexes = await connection.query<DenseIndexRow>(
+          `select id, dimension, similarity, storage from ${s}.indexes where dimension is not null`,
+        );
+        for (const { id, dimension, similarity, storage } of indexes.rows) {
+          const records = `${s}.records_${id}`;
+          await connection.query(
+            `alter table ${records} add column is_repeated boolean not null default false`,
+          );
+          const tables = { records, repeated: `${s}.repeated_${id}` };
+          const dense = comparison(similarity, dimension, storage);
+          for (const text of repeatedVectorsTexts(tables, dense)) await connection.query(text);
+        }
+      },
+    },
   ];
+}
+
+interface DenseIndexRow {
+  readonly id: number;
+  readonly dimension: number;
+  readonly similarity: SimilarityFunction;
+  readonly storage: Storage;
 }
 
 /** Serves the filters that compare with `=`, IN and CONTAINS. */
