@@ -83,6 +83,7 @@ export function migrations(schema: string): Migration[] {
     {
       id: 5,
       name: 'vectors that many records have',
+      tables: [],
       up: async (connection) => {
         await connection.query(
           `alter table ${s}.namespaces add column repeats boolean not null default false`,
