@@ -67,6 +67,11 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['api', 'database', 'cluster', 'streams', 'replicas', 'emulations'],
     ...['redis', 'commands', 'auth', 'settings', 'resp'],
   ],
+  'services/broker': ['api', 'peers', 'group', 'produce', 'read', 'kafka', 'records'],
+  'services/queue': [
+    ...['api', 'schedules', 'intake', 'delivery', 'destinations'],
+    ...['order', 'rabbitmq', 'store', 'message'],
+  ],
   http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],
 };
 
@@ -101,9 +106,9 @@ it('imports each driver as a value in one file only', () => {
   const homes: Readonly<Record<string, RegExp>> = {
     ioredis: /^services\/kv\/redis\/connection\.ts$/,
     pgvector: /^services\/vector\/client\.ts$/,
-    amqplib: /^services\/queue\/client\.ts$/,
+    amqplib: /^services\/queue\/rabbitmq\/client\.ts$/,
     pg: /^lib\/postgres\.ts$/,
-    kafkajs: /^services\/broker\/(client|kafkajs-internals)\.ts$/,
+    kafkajs: /^services\/broker\/kafka\/(client|kafkajs-internals)\.ts$/,
     undici: /^lib\/outbound\.ts$/,
   };
   const wrong = imports.filter(({ file, target, typeOnly }) => {

@@ -2,7 +2,7 @@ import {
   type Compression,
   encodeRecordBatches,
   type RecordToWrite,
-} from '../../src/services/broker/record-encoder.js';
+} from '../../src/services/broker/records/record-encoder.js';
 
 /** One batch as a broker takes it. */
 export async function recordBatch(

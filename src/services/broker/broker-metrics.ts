@@ -1,5 +1,5 @@
 import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
-import type { ConsumerInstances } from './consumer-instances.js';
+import type { ConsumerInstances } from './group/consumer-instances.js';
 import type { PeerNetwork } from './peers/peer-network.js';
 import type { Tallies } from './tallies.js';
 

@@ -1,11 +1,11 @@
 import { jsonRoute, type RouteContext } from '../../http/route.js';
 import type { Access } from './access.js';
-import type { Cluster } from './cluster.js';
-import type { Coordinators } from './coordinators.js';
-import type { Fetcher } from './fetcher.js';
-import { parseLeniently } from './lenient-json.js';
-import type { Producer } from './producer.js';
-import type { RoutedInstances } from './routed-instances.js';
+import { parseLeniently } from './api/lenient-json.js';
+import type { Coordinators } from './group/coordinators.js';
+import type { Cluster } from './kafka/cluster.js';
+import type { RoutedInstances } from './peers/routed-instances.js';
+import type { Producer } from './produce/producer.js';
+import type { Fetcher } from './read/fetcher.js';
 
 /** What the routes of one cluster work with. */
 export interface BrokerDeps {

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import { z } from 'zod';
 import { type ErrorCode, HttpError } from '../../http/errors.js';
-import { KafkaTimeout } from './kafka-connection.js';
-import { errorType } from './kafkajs-internals.js';
+import { KafkaTimeout } from './kafka/kafka-connection.js';
+import { errorType } from './kafka/kafkajs-internals.js';
 
 /** The body of every error of this contract. */
 export const errorReply = z.object({ error: z.string(), status: z.int() });

@@ -1,11 +1,11 @@
 import type { Mount, Service } from '../service.js';
+import { routes } from './api/routes.js';
+import { WEBHOOK_CREDENTIALS } from './api/webhook.js';
 import { BrokerMetrics } from './broker-metrics.js';
 import { errorReply, formatError } from './errors.js';
 import { openCluster } from './open-cluster.js';
 import { PeerNetwork } from './peers/peer-network.js';
-import { routes } from './routes.js';
 import { type BrokerConfig, brokerConfig, type ClusterConfig } from './settings.js';
-import { WEBHOOK_CREDENTIALS } from './webhook.js';
 
 /** Kafka over HTTP: produce, fetch at offsets, consumer groups. */
 export const broker: Service<BrokerConfig> = {

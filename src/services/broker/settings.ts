@@ -8,7 +8,7 @@ import {
   serviceSwitch,
   tcpPort,
 } from '../../lib/settings.js';
-import { COMPRESSIONS, compressor } from './record-encoder.js';
+import { COMPRESSIONS, compressor } from './records/record-encoder.js';
 
 const hostAndPort = () =>
   z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port');

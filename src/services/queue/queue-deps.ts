@@ -1,17 +1,17 @@
 import type { Logger } from '../../lib/logger.js';
-import type { AcceptTools } from './accept.js';
-import type { AddressTools } from './addressed-messages.js';
-import type { DeadLetterStore } from './dead-letter-store.js';
-import type { DestinationPlaces } from './destination-places.js';
-import type { EventLog } from './event-log.js';
-import type { FlowControls } from './flow-controls.js';
-import type { MessageIndex } from './message-index.js';
-import type { OrderedQueues } from './ordered-queues.js';
-import type { QueueDeletions } from './queue-deletions.js';
-import type { Schedules } from './schedules.js';
-import type { SigningKeys } from './signing-keys.js';
-import type { Turns } from './turns.js';
-import type { DailyUsage } from './usage.js';
+import type { DestinationPlaces } from './destinations/destination-places.js';
+import type { AcceptTools } from './intake/accept.js';
+import type { AddressTools } from './intake/addressed-messages.js';
+import type { DailyUsage } from './intake/usage.js';
+import type { FlowControls } from './order/flow-controls.js';
+import type { OrderedQueues } from './order/ordered-queues.js';
+import type { QueueDeletions } from './order/queue-deletions.js';
+import type { Turns } from './order/turns.js';
+import type { Schedules } from './schedules/schedules.js';
+import type { DeadLetterStore } from './store/dead-letter-store.js';
+import type { EventLog } from './store/event-log.js';
+import type { MessageIndex } from './store/message-index.js';
+import type { SigningKeys } from './store/signing-keys.js';
 
 /** What the routes work with. */
 export interface QueueDeps extends AddressTools {

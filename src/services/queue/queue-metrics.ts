@@ -1,7 +1,7 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry } from '../../lib/metric-source.js';
-import type { Conclusion } from './conclusion.js';
-import type { PlacesTally } from './visitor.js';
+import type { PlacesTally } from './destinations/visitor.js';
+import type { Conclusion } from './message/conclusion.js';
 
 const LATENESS = 'portico_queue_lateness_seconds';
 const ATTEMPT = 'portico_queue_attempt_seconds';

@@ -1,19 +1,19 @@
 import { HttpError } from '../../http/errors.js';
 import { jsonRoute, type Method, type RawReply, type Route, type RouteContext } from '../../http/route.js';
-import { batchRoute } from './batch-routes.js';
-import { deadLetterRoutes } from './dead-letter-routes.js';
-import { destinationRoutes } from './destination-routes.js';
+import { batchRoute } from './api/batch-routes.js';
+import { deadLetterRoutes } from './api/dead-letter-routes.js';
+import { destinationRoutes } from './api/destination-routes.js';
+import { eventRoutes } from './api/event-routes.js';
+import { flowControlRoutes } from './api/flow-control-routes.js';
+import { keyRoutes } from './api/key-routes.js';
+import { messageRoutes } from './api/message-routes.js';
+import { orderedQueueRoutes } from './api/ordered-queue-routes.js';
+import { publishRoutes } from './api/publish-routes.js';
+import { quotaReply } from './api/reply-schemas.js';
+import { scheduleRoutes } from './api/schedule-routes.js';
+import { urlGroupRoutes } from './api/url-group-routes.js';
 import { unavailable } from './errors.js';
-import { eventRoutes } from './event-routes.js';
-import { flowControlRoutes } from './flow-control-routes.js';
-import { keyRoutes } from './key-routes.js';
-import { messageRoutes } from './message-routes.js';
-import { orderedQueueRoutes } from './ordered-queue-routes.js';
-import { publishRoutes } from './publish-routes.js';
 import type { QueueDeps } from './queue-deps.js';
-import { quotaReply } from './reply-schemas.js';
-import { scheduleRoutes } from './schedule-routes.js';
-import { urlGroupRoutes } from './url-group-routes.js';
 
 const quota = jsonRoute<QueueDeps>()({
   operationId: 'queue.quota',

@@ -1,5 +1,5 @@
 import { connect } from 'amqplib';
-import { describeTopology } from '../../../src/services/queue/topology.js';
+import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.js';
 import { backend } from '../../support/backend.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';

@@ -1,5 +1,5 @@
 import { connect } from 'amqplib';
-import { describeTopology } from '../../../src/services/queue/topology.js';
+import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MessageStore } from '../../../src/services/queue/store.js';
+import { MessageStore } from '../../../src/services/queue/store/store.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';

@@ -1,4 +1,4 @@
-import { MessageStore } from '../../../src/services/queue/store.js';
+import { MessageStore } from '../../../src/services/queue/store/store.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publish, publishUntilTaken, queueNamespace, startReceiver } from '../../support/queue.js';

@@ -1,7 +1,7 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
 import pg from 'pg';
-import { encodeTokens } from '../../../src/services/queue/message.js';
-import { topologyNames } from '../../../src/services/queue/topology-names.js';
+import { encodeTokens } from '../../../src/services/queue/message/message.js';
+import { topologyNames } from '../../../src/services/queue/rabbitmq/topology-names.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';

@@ -1,7 +1,7 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
 import { createLogger } from '../../../src/lib/logger.js';
-import { encodeTokens } from '../../../src/services/queue/message.js';
-import { describeTopology } from '../../../src/services/queue/topology.js';
+import { encodeTokens } from '../../../src/services/queue/message/message.js';
+import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';

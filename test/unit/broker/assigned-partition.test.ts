@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { wholly } from '../../../src/lib/slices.js';
-import { AssignedPartition } from '../../../src/services/broker/assigned-partition.js';
-import { Unpacking } from '../../../src/services/broker/decompress.js';
-import { MessagesJson } from '../../../src/services/broker/messages-json.js';
-import { readableBatches } from '../../../src/services/broker/record-batches.js';
-import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
+import { AssignedPartition } from '../../../src/services/broker/read/assigned-partition.js';
+import { Unpacking } from '../../../src/services/broker/records/decompress.js';
+import { MessagesJson } from '../../../src/services/broker/records/messages-json.js';
+import { readableBatches } from '../../../src/services/broker/records/record-batches.js';
+import { RecordCursor } from '../../../src/services/broker/records/record-cursor.js';
 import type { BrokerRecord } from '../../support/kafka.js';
 import { recordBatch } from '../../support/record-batch.js';
 

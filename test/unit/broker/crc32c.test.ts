@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import kafkajsCrc32C from 'kafkajs/src/protocol/recordBatch/crc32C/index.js';
-import { Crc32c } from '../../../src/services/broker/crc32c.js';
+import { Crc32c } from '../../../src/services/broker/records/crc32c.js';
 
 function crc32c(...parts: Buffer[]): number {
   const crc = new Crc32c();

@@ -1,8 +1,8 @@
 import { types } from 'node:util';
 import fc from 'fast-check';
 import { wholly } from '../../../src/lib/slices.js';
-import { lz4Frame } from '../../../src/services/broker/lz4.js';
-import { snappy } from '../../../src/services/broker/snappy.js';
+import { lz4Frame } from '../../../src/services/broker/records/lz4.js';
+import { snappy } from '../../../src/services/broker/records/snappy.js';
 
 const MIB = 1024 * 1024;
 const LIMIT = 32 * MIB;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { wholly } from '../../../src/lib/slices.js';
-import { byteSource, JsonBytes, jsonConstant } from '../../../src/services/broker/json-bytes.js';
+import { byteSource, JsonBytes, jsonConstant } from '../../../src/services/broker/records/json-bytes.js';
 
 /** Plain letters, what JSON escapes, letters beyond ASCII, bytes that are not UTF-8. */
 const bytes = fc

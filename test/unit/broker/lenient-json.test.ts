@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { parseLeniently } from '../../../src/services/broker/lenient-json.js';
+import { parseLeniently } from '../../../src/services/broker/api/lenient-json.js';
 
 const parse = (text: string) => parseLeniently(Buffer.from(text));
 

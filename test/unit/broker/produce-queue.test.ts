@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Outgoing, ProduceQueue } from '../../../src/services/broker/produce-queue.js';
+import { type Outgoing, ProduceQueue } from '../../../src/services/broker/produce/produce-queue.js';
 
 function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned = false } = {}): Outgoing {
   return {

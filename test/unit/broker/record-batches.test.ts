@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import Decoder from 'kafkajs/src/protocol/decoder.js';
 import decodeBatch from 'kafkajs/src/protocol/recordBatch/v0/decoder.js';
 import { wholly } from '../../../src/lib/slices.js';
-import { Unpacking } from '../../../src/services/broker/decompress.js';
-import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/messages-json.js';
-import { readableBatches } from '../../../src/services/broker/record-batches.js';
-import { RecordCursor } from '../../../src/services/broker/record-cursor.js';
-import type { RecordToWrite } from '../../../src/services/broker/record-encoder.js';
+import { Unpacking } from '../../../src/services/broker/records/decompress.js';
+import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/records/messages-json.js';
+import { readableBatches } from '../../../src/services/broker/records/record-batches.js';
+import { RecordCursor } from '../../../src/services/broker/records/record-cursor.js';
+import type { RecordToWrite } from '../../../src/services/broker/records/record-encoder.js';
 import type { BrokerRecord } from '../../support/kafka.js';
 import { recordBatch } from '../../support/record-batch.js';
 

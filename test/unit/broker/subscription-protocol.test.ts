@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { deal, type Subscription } from '../../../src/services/broker/subscription-protocol.js';
+import { deal, type Subscription } from '../../../src/services/broker/group/subscription-protocol.js';
 
 const topics = fc.constantFrom('a', 'b', 'c', 'constructor');
 const subscriptions = fc

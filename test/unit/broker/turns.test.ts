@@ -1,4 +1,4 @@
-import { Turns } from '../../../src/services/broker/turns.js';
+import { Turns } from '../../../src/services/broker/records/turns.js';
 
 const never = new AbortController().signal;
 

@@ -1,4 +1,4 @@
-import { withSecond } from '../../../src/services/broker/waits.js';
+import { withSecond } from '../../../src/services/broker/kafka/waits.js';
 
 const never = () => new Promise<string>(() => {});
 const fails = (text: string) => Promise.reject<string>(new Error(text));

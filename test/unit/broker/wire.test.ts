@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import Decoder from 'kafkajs/src/protocol/decoder.js';
-import { WireReader, WireWriter } from '../../../src/services/broker/wire.js';
+import { WireReader, WireWriter } from '../../../src/services/broker/kafka/wire.js';
 
 /** What Kafka would read, by kafkajs' own decoder. */
 const topicsOf = (request: Buffer) =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Batcher } from '../../../src/services/queue/batcher.js';
+import { Batcher } from '../../../src/services/queue/store/batcher.js';
 
 it('gives everybody the result of their own input, in batches no larger and no more at once than allowed', async () => {
   await fc.assert(

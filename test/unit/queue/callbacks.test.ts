@@ -2,9 +2,9 @@ import {
   callbackBody,
   callbackMessages,
   failureCallbackMessages,
-} from '../../../src/services/queue/callbacks.js';
-import type { AttemptResult } from '../../../src/services/queue/decide.js';
-import type { CallbackTarget, ClaimedMessage } from '../../../src/services/queue/message.js';
+} from '../../../src/services/queue/message/callbacks.js';
+import type { AttemptResult } from '../../../src/services/queue/message/decide.js';
+import type { CallbackTarget, ClaimedMessage } from '../../../src/services/queue/message/message.js';
 
 const NOW = 1_700_000_000_000;
 const target: CallbackTarget = {

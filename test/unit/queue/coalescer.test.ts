@@ -1,4 +1,4 @@
-import { Coalescer } from '../../../src/services/queue/coalescer.js';
+import { Coalescer } from '../../../src/services/queue/order/coalescer.js';
 
 it('runs once for all who ask while a run goes on, with what they brought, and serves each name by itself', async () => {
   const coalescer = new Coalescer<number>((a, b) => a + b);

@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { nextTime } from '../../../src/services/queue/cron.js';
+import { nextTime } from '../../../src/services/queue/schedules/cron.js';
 
 const at = (text: string) => Date.parse(text);
 

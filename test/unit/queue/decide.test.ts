@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { type AttemptResult, decide, defaultBackoffMs } from '../../../src/services/queue/decide.js';
-import { retryAfterMs } from '../../../src/services/queue/retry-after.js';
+import { type AttemptResult, decide, defaultBackoffMs } from '../../../src/services/queue/message/decide.js';
+import { retryAfterMs } from '../../../src/services/queue/message/retry-after.js';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 

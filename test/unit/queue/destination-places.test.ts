@@ -1,6 +1,6 @@
-import { DestinationPlaces } from '../../../src/services/queue/destination-places.js';
-import type { Token } from '../../../src/services/queue/message.js';
-import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/visitor.js';
+import { DestinationPlaces } from '../../../src/services/queue/destinations/destination-places.js';
+import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/destinations/visitor.js';
+import type { Token } from '../../../src/services/queue/message/message.js';
 
 const URL_A = 'http://a.example/1';
 let now: number;

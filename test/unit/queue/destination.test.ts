@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
 import { AddressGuard } from '../../../src/lib/address-guard.js';
-import { checkDestination, cutTarget } from '../../../src/services/queue/destination.js';
+import { checkDestination, cutTarget } from '../../../src/services/queue/intake/destination.js';
 
 const cut = (target: string) => {
   const { destination, settings } = cutTarget(target);

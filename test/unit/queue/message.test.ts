@@ -6,7 +6,7 @@ import {
   MAX_TOKENS,
   newDeadLetterId,
   newMessageId,
-} from '../../../src/services/queue/message.js';
+} from '../../../src/services/queue/message/message.js';
 
 it('carries tokens through their encoding', () => {
   const token = fc.record({ id: fc.nat().map(newMessageId), attempt: fc.nat() });

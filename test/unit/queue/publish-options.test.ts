@@ -1,6 +1,6 @@
 import { AddressGuard } from '../../../src/lib/address-guard.js';
-import { Controls } from '../../../src/services/queue/control-headers.js';
-import { readPublishOptions } from '../../../src/services/queue/publish-options.js';
+import { Controls } from '../../../src/services/queue/intake/control-headers.js';
+import { readPublishOptions } from '../../../src/services/queue/intake/publish-options.js';
 
 const NOW = 1_700_000_000_000;
 const environment = {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { retryDelayMs, retryDelayProblem } from '../../../src/services/queue/retry-delay.js';
+import { retryDelayMs, retryDelayProblem } from '../../../src/services/queue/message/retry-delay.js';
 
 it.each([
   ['1000', 3, 1_000],

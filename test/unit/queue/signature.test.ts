@@ -1,6 +1,6 @@
 import { Receiver } from '@upstash/qstash';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { signer } from '../../../src/services/queue/signature.js';
+import { signer } from '../../../src/services/queue/delivery/signature.js';
 
 const KEY = 'sig_some_key_with/odd+characters=';
 const receiver = new Receiver({ currentSigningKey: KEY, nextSigningKey: 'sig_next' });

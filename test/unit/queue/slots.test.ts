@@ -1,4 +1,4 @@
-import { Slots } from '../../../src/services/queue/slots.js';
+import { Slots } from '../../../src/services/queue/delivery/slots.js';
 
 it('lets in as many as there are slots, and the next one in turn when one leaves', async () => {
   const slots = new Slots(2);

@@ -4,8 +4,8 @@ import {
   DELAY_UNIT_MS,
   MAX_DELAY_MS,
   routeFor,
-} from '../../../src/services/queue/delay-levels.js';
-import { describeTopology, type Topology } from '../../../src/services/queue/topology.js';
+} from '../../../src/services/queue/rabbitmq/delay-levels.js';
+import { describeTopology, type Topology } from '../../../src/services/queue/rabbitmq/topology.js';
 
 /** Whether a topic pattern (`*` one word, `#` any number) fits a routing key; RabbitMQ's rule. */
 function fits(pattern: readonly string[], key: readonly string[]): boolean {

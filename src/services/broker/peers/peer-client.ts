@@ -1,7 +1,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { HttpError } from '../../../http/errors.js';
 import { deadlineOf } from '../../../lib/deadline.js';
-import type { Consumed } from '../consumer-instance.js';
+import type { Consumed } from '../group/consumer-instance.js';
 import {
   ARRIVED,
   COUNT_HEADER,

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { HttpError } from '../../../http/errors.js';
 import { keepTrying } from '../../../lib/keep-trying.js';
 import type { ServiceRuntime, Worker } from '../../service.js';
-import type { ConsumerInstances } from '../consumer-instances.js';
-import { type PeerRound, RoutedInstances } from '../routed-instances.js';
+import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { PeerSettings } from '../settings.js';
 import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
 import type { Hop, PeerMessage, Pong } from './peer-protocol.js';
 import { type PeerPlace, PeerServer, type PeerService } from './peer-server.js';
 import { Peers, placeOf, placesOf, summed } from './peers.js';
+import { type PeerRound, RoutedInstances } from './routed-instances.js';
 
 /** So long a request waits, in ms, for the first look at who else is there. */
 const FIRST_LOOK_MS = 2_000;

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { HttpError, toHttpError } from '../../../http/errors.js';
 import { type Deadline, deadlineOf } from '../../../lib/deadline.js';
 import type { Logger } from '../../../lib/logger.js';
-import type { Consumed } from '../consumer-instance.js';
+import type { Consumed } from '../group/consumer-instance.js';
 import { LineBody } from './line-body.js';
 import {
   ARRIVED,

@@ -1,0 +1,76 @@
+import { JsonText, type Route, type RouteContext } from '../../../http/route.js';
+import { sliced } from '../../../lib/slices.js';
+import { accessOf, type BrokerDeps, brokerRoute } from '../deps.js';
+import * as schemas from '../records/schemas.js';
+
+const errors = [400, 401, 403, 404, 413, 503, 504] as const;
+
+export const produceRoutes: readonly Route<BrokerDeps>[] = [
+  brokerRoute({
+    operationId: 'broker.produce',
+    summary: 'Writes one record or several, each to the topic that it names.',
+    methods: ['GET', 'POST'],
+    changesData: true,
+    path: '/produce',
+    request: { body: schemas.recordsWithTopicBody },
+    reply: schemas.metadataListReply,
+    errors,
+    handle: async ({ body }, context, deps) => listText(await produce(body, context, deps)),
+  }),
+  brokerRoute({
+    operationId: 'broker.produceToTopic',
+    summary: 'Writes one record or several to a topic.',
+    methods: ['GET', 'POST'],
+    changesData: true,
+    path: '/produce/:topic',
+    request: { params: schemas.topicParams, body: schemas.recordsBody },
+    reply: schemas.metadataListReply,
+    errors,
+    handle: async ({ params: { topic }, body }, context, deps) => {
+      const records = body.map((record) => Object.assign(record, { topic }));
+      return listText(await produce(records, context, deps));
+    },
+  }),
+  brokerRoute({
+    operationId: 'broker.produceFromPath',
+    summary: 'Writes the text in the path as one record.',
+    methods: ['GET'],
+    changesData: true,
+    path: '/produce/:topic/:message',
+    request: { params: schemas.messageParams, query: schemas.keyQuery },
+    reply: schemas.metadataReply,
+    errors,
+    handle: async ({ params: { topic, message }, query: { key } }, context, deps) => {
+      const [written] = await produce([{ topic, value: message, key }], context, deps);
+      if (written === undefined) throw new Error('one record has one result');
+      return written;
+    },
+  }),
+];
+
+/** In slices: 100,000 records take 0.1 s. */
+async function listText(written: readonly schemas.Metadata[]): Promise<JsonText> {
+  return new JsonText(await sliced(listPieces(written)));
+}
+
+function* listPieces(written: readonly schemas.Metadata[]): Generator<void, string> {
+  const pieces: string[] = [];
+  for (let at = 0; at < written.length; at += STEP) {
+    pieces.push(JSON.stringify(written.slice(at, at + STEP)).slice(1, -1));
+    yield;
+  }
+  return `[${pieces.join(',')}]`;
+}
+
+/** Records between two places to rest. */
+const STEP = 1_000;
+
+/** What every form of produce comes to. */
+export async function produce(
+  records: readonly schemas.RecordInput[],
+  context: RouteContext,
+  deps: BrokerDeps,
+): Promise<schemas.Metadata[]> {
+  accessOf(context, deps).checkProduce(new Set(records.map(({ topic }) => topic)));
+  return deps.producer.produce(records, context);
+}

@@ -1,0 +1,184 @@
+import { z } from 'zod';
+import { parseJsonBody } from '../../../http/body.js';
+import { HttpError, toHttpError } from '../../../http/errors.js';
+import type { RawRoute } from '../../../http/route.js';
+import { boundedRecord } from '../../../lib/bounded-list.js';
+import { Pace } from '../../../lib/slices.js';
+import {
+  type AddressedMessages,
+  addressedMessages,
+  type PublishRequest,
+} from '../intake/addressed-messages.js';
+import { refuseWorkflows } from '../intake/workflow-headers.js';
+import type { QueueDeps } from '../queue-deps.js';
+import { acceptAll } from './publish-routes.js';
+import { batchReply } from './reply-schemas.js';
+
+/** Entries that are worked on at once: enough for the store to take many with one statement. */
+const AT_ONCE = 200;
+const MAX_ENTRIES = 10_000;
+/** After this, in ms, no further entries are begun: the reply that says which were sent must be in time. */
+const MAX_MS = 6_000;
+
+/** Headers of an entry: as many as Node takes of a request. */
+const MAX_HEADERS = 2_000;
+
+const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+
+const entrySchema = z.object({
+  destination: z.string(),
+  headers: boundedRecord(z.record(z.string(), headerValue), MAX_HEADERS).nullish(),
+  body: z.string().nullish(),
+  queue: z.string().nullish(),
+});
+
+type BatchEntry = z.output<typeof entrySchema>;
+
+function requestOf(entry: BatchEntry, callerIp: string | null): PublishRequest {
+  const headers = Object.fromEntries(
+    Object.entries(entry.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  return {
+    destination: entry.destination,
+    headers,
+    settings: new Map(),
+    body: Buffer.from(entry.body ?? ''),
+    callerIp,
+    ...(entry.queue ? { queueName: entry.queue } : {}),
+  };
+}
+
+type Outcome = { readonly reply: unknown } | { readonly error: HttpError };
+
+/** What an entry asks for, or why it cannot be had. */
+type Addressed = AddressedMessages | { readonly error: HttpError };
+
+async function addressEntry(entry: unknown, callerIp: string | null, deps: QueueDeps): Promise<Addressed> {
+  try {
+    const parsed = entrySchema.safeParse(entry);
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues;
+      throw new HttpError('invalid_request', `${issue?.path.join('.') || 'entry'}: ${issue?.message}`);
+    }
+    return await addressedMessages(requestOf(parsed.data, callerIp), deps);
+  } catch (error) {
+    return { error: toHttpError(error) };
+  }
+}
+
+/** Entries of one queue are stored together, in their order; each of the others is a publish of its own. */
+function groupsOf(entries: readonly Addressed[]): number[][] {
+  const queues = new Map<string, number[]>();
+  const groups: number[][] = [];
+  entries.forEach((entry, i) => {
+    const queue = 'messages' in entry ? entry.messages[0]?.queueName : undefined;
+    const group = queue == null ? undefined : queues.get(queue);
+    if (group !== undefined) {
+      group.push(i);
+      return;
+    }
+    const fresh = [i];
+    groups.push(fresh);
+    if (queue != null) queues.set(queue, fresh);
+  });
+  return groups;
+}
+
+async function publishEntries(
+  entries: readonly unknown[],
+  callerIp: string | null,
+  deps: QueueDeps,
+): Promise<Outcome[]> {
+  const pace = new Pace();
+  const addressed: Addressed[] = [];
+  for (const entry of entries) {
+    addressed.push(await addressEntry(entry, callerIp, deps));
+    await pace.rest();
+  }
+  const outcomes: Outcome[] = addressed.map((entry) => ('error' in entry ? entry : { reply: [] }));
+  const publishGroup = async (places: readonly number[]) => {
+    const wanted = places.flatMap((i) => {
+      const entry = addressed[i];
+      return entry === undefined || 'error' in entry ? [] : [entry];
+    });
+    if (wanted.length === 0) return;
+    const answers: Outcome[] = await acceptAll(wanted, deps).catch((error: unknown) =>
+      wanted.map(() => ({ error: toHttpError(error) })),
+    );
+    places.forEach((place, i) => {
+      outcomes[place] = answers[i] as Outcome;
+    });
+  };
+  await Promise.all(groupsOf(addressed).map(publishGroup));
+  return outcomes;
+}
+
+/** Headers of the entries that are worked on at once: 20 MB with all that is made of them. */
+const HEADERS_AT_ONCE = 20_000;
+
+/** Where the entries end that are worked on with the one at `start`. */
+function endOfPart(entries: readonly unknown[], start: number): number {
+  let headers = 0;
+  let i = start;
+  do {
+    const entry = entries[i++] as { headers?: object | null } | null;
+    headers += Object.keys(entry?.headers ?? {}).length;
+  } while (i < entries.length && i < start + AT_ONCE && headers < HEADERS_AT_ONCE);
+  return i;
+}
+
+/** The answer to entries for which there was no time: they were not sent. */
+const tooLate = (): Outcome => ({
+  error: new HttpError('backend_unavailable', 'Not sent: the batch took too long. Send the entry again.'),
+});
+
+export const batchRoute: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.batch',
+  summary:
+    'Publishes an array of messages. The reply has one element an entry, in order: what a publish of its own would answer, or {error}; the others are sent all the same.',
+  methods: ['POST'],
+  path: '/v2/batch',
+  request: { body: z.array(entrySchema) },
+  reply: batchReply,
+  errors: [400, 401, 403, 412, 413, 429, 503],
+  handle: async ({ body }, { remoteAddress, signal }, deps) => {
+    const entries = await entriesOf(body);
+    for (const entry of entries) refuseWorkflows(headerNamesOf(entry));
+    const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
+    const outcomes: Outcome[] = [];
+    const started = performance.now();
+    for (let i = 0; i < entries.length && !signal.aborted; ) {
+      const some = entries.slice(i, endOfPart(entries, i));
+      i += some.length;
+      const inTime = performance.now() - started < MAX_MS;
+      outcomes.push(...(inTime ? await publishEntries(some, callerIp, deps) : some.map(tooLate)));
+    }
+    const failed = outcomes.flatMap((outcome) => ('error' in outcome ? [outcome.error] : []));
+    // nothing at all was taken, and not for a reason that lies in the entries
+    const [first] = failed;
+    if (
+      first !== undefined &&
+      failed.length === outcomes.length &&
+      (first.status >= 500 || first.status === 429)
+    )
+      throw first;
+    const reply = outcomes.map((o) => ('error' in o ? { error: o.error.message } : o.reply));
+    return { status: 200, body: JSON.stringify(reply) };
+  },
+};
+
+/** Of an entry that nobody has checked yet. */
+function headerNamesOf(entry: unknown): string[] {
+  const { headers } = (entry ?? {}) as { headers?: unknown };
+  return typeof headers === 'object' && headers !== null ? Object.keys(headers) : [];
+}
+
+async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
+  const value = await parseJsonBody(body);
+  if (value === undefined) throw new HttpError('invalid_json', 'The body is not valid JSON.');
+  // a lone entry counts as an array of one
+  const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (entries.length <= MAX_ENTRIES) return entries;
+  throw new HttpError('invalid_request', `A batch is an array of at most ${MAX_ENTRIES} messages.`);
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { HttpError } from '../../../http/errors.js';
+import { jsonRoute, type RawRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../queue-deps.js';
+import type { Conditions } from '../store/conditions.js';
+import type { CancelQuery } from '../store/message-index.js';
+import { type FilterOptions, filterKeys, readFilters } from './filters.js';
+import { messageView } from './message-view.js';
+import { cancelReply, messageReply } from './reply-schemas.js';
+import { readSelection } from './selection.js';
+
+const route = jsonRoute<QueueDeps>();
+
+const MAX_CANCELLED = 500;
+const CANCELLED = 100;
+/** Parameters that a search has before those of its conditions. */
+const PARAMETERS_BEFORE = 3;
+/** What waited for cancelled messages is let go for so long, in ms, before the answer; the sweeper sees to the rest. */
+const RELEASE_MS = 2_000;
+
+const FILTERS: FilterOptions = {
+  time: 'm.created_at',
+  fields: [
+    ...['topicName', 'queueName', 'url', 'host', 'path', 'label', 'flowControlKey', 'scheduleId'],
+    ...['callerIp', 'callerIP'],
+  ],
+};
+
+const KEYS = [...filterKeys(FILTERS), 'count', 'cursor'];
+
+const getMessage = route({
+  operationId: 'queue.getMessage',
+  summary: 'A message, also for a while after its delivery. Redacted fields are shown as digests.',
+  methods: ['GET'],
+  path: '/v2/messages/:id',
+  request: { params: z.object({ id: z.string() }) },
+  reply: messageReply,
+  errors: [400, 401, 404, 503],
+  handle: async ({ params: { id } }, _context, { index }) => {
+    const message = await index.get(id);
+    if (message === undefined) throw new HttpError('not_found', `There is no message ${id}.`);
+    return messageView(message) as z.output<typeof messageReply>;
+  },
+});
+
+const cancelMessage = route({
+  operationId: 'queue.cancelMessage',
+  summary: 'Cancels a message that is not delivered yet; a request under way may be too late.',
+  methods: ['DELETE'],
+  path: '/v2/messages/:id',
+  request: { params: z.object({ id: z.string() }) },
+  reply: cancelReply,
+  errors: [400, 401, 403, 404, 503],
+  handle: async ({ params: { id } }, _context, deps) => {
+    const { cancelled } = await cancel({ ids: [id], conditions: ANY }, 1, deps);
+    if (cancelled === 0)
+      throw new HttpError('not_found', `There is no message ${id} that could be cancelled.`);
+    return { cancelled };
+  },
+});
+
+const ANY: Conditions = { sql: 'true', values: [] };
+
+async function cancel(
+  wanted: CancelQuery,
+  limit: number,
+  { index, turns }: QueueDeps,
+  after?: string,
+): Promise<{ cancelled: number; cursor?: string }> {
+  const { count, queues, flowKeys, next } = await index.cancel(wanted, limit, after);
+  const end = performance.now() + RELEASE_MS;
+  for (const name of queues) if (performance.now() < end) await turns.releaseQueue(name);
+  for (const key of flowKeys) if (performance.now() < end) await turns.releaseKey(key);
+  return { cancelled: count, ...(next === undefined ? {} : { cursor: next }) };
+}
+
+/** Callers go on until 0 is answered: where the search has not come to its end that would be untrue. */
+function refuseUnfinished({ cancelled, cursor }: { cancelled: number; cursor?: string }): void {
+  if (cancelled === 0 && cursor !== undefined)
+    throw new HttpError(
+      'backend_unavailable',
+      `Nothing that fits was found in time among the messages up to ${cursor}; call again with cursor=${cursor} to go on from there.`,
+    );
+}
+
+const cancelMessages: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.cancelMessages',
+  summary:
+    'Cancels the messages with these ids, or at most `count` that fit the filters; without either, any. Call it until it answers 0. With a cursor in the reply the search had no time for all messages, and the next call may go on from there.',
+  methods: ['DELETE'],
+  path: '/v2/messages',
+  request: {
+    query: z.object(Object.fromEntries(['messageIds', ...KEYS].map((key) => [key, z.string().optional()]))),
+  },
+  reply: cancelReply,
+  errors: [400, 401, 403, 503],
+  handle: async (request, _context, deps) => {
+    const { ids, query } = await readSelection(request, 'messageIds', KEYS);
+    const reply =
+      ids === undefined
+        ? await cancel(
+            {
+              queueNames: query.list('queueName'),
+              flowKeys: query.whole('flowControlKey'),
+              conditions: readFilters(query, FILTERS, PARAMETERS_BEFORE),
+            },
+            query.count('count', CANCELLED, MAX_CANCELLED),
+            deps,
+            query.first('cursor'),
+          )
+        : await cancel({ ids, conditions: ANY }, ids.length, deps);
+    refuseUnfinished(reply);
+    return { status: 200, body: JSON.stringify(reply) };
+  },
+};
+
+export const messageRoutes = [getMessage, cancelMessage, cancelMessages] as const;

@@ -1,0 +1,69 @@
+import type { ByteBudget } from '../../../lib/byte-budget.js';
+import { type Outbound, OutboundError } from '../../../lib/outbound.js';
+import type { AttemptResult } from '../message/decide.js';
+import type { ClaimedMessage } from '../message/message.js';
+import type { Sign } from './signature.js';
+
+export interface AttemptTools {
+  readonly outbound: Outbound;
+  readonly sign: Sign;
+  /** Longest time for one attempt, in ms; a message may shorten it. */
+  readonly timeoutMs: number;
+  /** Response bytes that are kept. */
+  readonly maxResponseBytes: number;
+  /** Those that all attempts keep together. */
+  readonly responses: ByteBudget;
+}
+
+/** The attempt was cut short by this gateway's stop; the destination may or may not have got the message. */
+export class InterruptedError extends Error {
+  constructor() {
+    super('the gateway is stopping');
+    this.name = 'InterruptedError';
+  }
+}
+
+/**
+ * Delivers a message once.
+ * @throws InterruptedError when `signal` aborts; whatever the destination does is a result
+ */
+export async function attemptDelivery(
+  message: ClaimedMessage,
+  signal: AbortSignal,
+  { outbound, sign, timeoutMs, maxResponseBytes, responses }: AttemptTools,
+): Promise<AttemptResult> {
+  try {
+    const response = await outbound.send({
+      url: new URL(message.url),
+      method: message.method,
+      headers: deliveryHeaders(message, sign),
+      body: message.body,
+      timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
+      maxBodyBytes: maxResponseBytes,
+      signal,
+      budget: responses,
+    });
+    const { status, headers, body, release } = response;
+    return { kind: 'response', status, headers, body, release };
+  } catch (error) {
+    if (!(error instanceof OutboundError)) throw error;
+    if (error.reason === 'aborted') throw new InterruptedError();
+    return { kind: 'failure', reason: error.message };
+  }
+}
+
+/** The message's own headers, and those by which a receiver knows and verifies it; the latter cannot be overridden. */
+function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, string> {
+  const { prefix, callerIp, details } = message;
+  const { topicName, scheduleId } = details;
+  return {
+    'User-Agent': prefix === 'Upstash' ? 'Upstash-QStash' : 'Portico',
+    ...message.headers,
+    [`${prefix}-Message-Id`]: message.id,
+    [`${prefix}-Retried`]: String(message.attempt),
+    ...(callerIp === null ? {} : { [`${prefix}-Caller-Ip`]: callerIp }),
+    ...(topicName === undefined ? {} : { [`${prefix}-Topic-Name`]: topicName }),
+    ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
+    [`${prefix}-Signature`]: sign(message.url, message.body),
+  };
+}

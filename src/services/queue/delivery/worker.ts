@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffDelay } from '../../../lib/backoff.js';
+import type { Logger } from '../../../lib/logger.js';
+import type { DestinationPlaces } from '../destinations/destination-places.js';
+import type { Ending, Entry } from '../destinations/visitor.js';
+import { callbackMessages } from '../message/callbacks.js';
+import type { Conclusion } from '../message/conclusion.js';
+import { type AttemptResult, type Decision, decide } from '../message/decide.js';
+import type { ClaimedMessage, Token } from '../message/message.js';
+import type { Turns } from '../order/turns.js';
+import type { QueueMetrics } from '../queue-metrics.js';
+import type { TokenSender } from '../rabbitmq/token-sender.js';
+import type { MessageStore } from '../store/store.js';
+import { InterruptedError } from './attempt.js';
+import type { LeaseKeeper } from './lease-keeper.js';
+
+/** So many claims without an outcome mean that the message kills whoever delivers it. */
+const MAX_LOST_CLAIMS = 20;
+/** An outcome that Postgres does not take is repeated for so long, in ms: RabbitMQ takes a token back after 30 min. */
+const CONCLUDE_MS = 10 * 60_000;
+/** Shortest wait of a token that came too early or while its message was being delivered, in ms. */
+const MIN_WAIT_MS = 125;
+
+/** What becomes of a token: it has served, or it goes to the dead-letter exchange. */
+export type Settlement = 'served' | 'dead';
+
+export interface WorkerTools {
+  readonly store: MessageStore;
+  readonly sender: TokenSender;
+  readonly turns: Turns;
+  readonly leases: LeaseKeeper;
+  readonly places: DestinationPlaces;
+  readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
+  /** Longest time for one attempt, in ms; a message may shorten it. */
+  readonly timeoutMs: number;
+  readonly metrics: QueueMetrics;
+  /** Counts callbacks as messages of the day. */
+  readonly charge: (count: number) => void;
+  readonly now: () => number;
+  readonly log: Logger;
+}
+
+/** Works off one token: claim, attempt, outcome, and what follows. Nothing of it lives only here. */
+export class Worker {
+  constructor(private readonly tools: WorkerTools) {}
+
+  /**
+   * Resolves when RabbitMQ may have the token back for good: it holds whatever comes after it. Rejects when the token
+   * must come again.
+   * @param signal aborts when the gateway cannot wait any longer
+   * @param onWaiting called when the attempt has waited for its answer for so long that others may go on meanwhile
+   */
+  async process(token: Token, signal: AbortSignal, onWaiting: () => void): Promise<Settlement> {
+    const { store, sender, turns } = this.tools;
+    const claim = await store.claim(token);
+    switch (claim.kind) {
+      case 'over':
+        return 'served';
+      case 'dying':
+        return 'dead';
+      case 'busy':
+        await sender.send(token, Math.max(MIN_WAIT_MS, claim.waitMs), signal);
+        return 'served';
+      case 'stale':
+        // its follower may have been lost in a crash right after the outcome; one token too many does no harm
+        await sender.send({ id: token.id, attempt: claim.attempt }, claim.waitMs, signal);
+        return 'served';
+      case 'keyed':
+        await turns.hold(token, claim.key);
+        return 'served';
+      case 'claimed':
+        return this.work(claim.message, signal, onWaiting);
+    }
+  }
+
+  private async work(
+    message: ClaimedMessage,
+    signal: AbortSignal,
+    onWaiting: () => void,
+  ): Promise<Settlement> {
+    const { leases, store, turns, log } = this.tools;
+    leases.hold(message);
+    let unmade = 0;
+    let result: AttemptResult | undefined;
+    try {
+      const entry = await this.enter(message, onWaiting);
+      if (entry.kind === 'away') {
+        unmade = 1;
+        return await this.postpone(message, entry.awayMs, signal);
+      }
+      const conclusion = await this.attempt(message, entry, signal);
+      result = conclusion.result;
+      if (!(await this.conclude(conclusion, signal))) {
+        log.warn(
+          { id: message.id },
+          'queue: an outcome came after the claim was lost or the message cancelled',
+        );
+        return 'served';
+      }
+      leases.letGo(message);
+      this.tools.metrics.concluded(conclusion);
+      this.tools.charge(conclusion.callbacks.length);
+      await this.follow(conclusion, signal);
+      return conclusion.decision.kind === 'dead' ? 'dead' : 'served';
+    } catch (error) {
+      if (error instanceof InterruptedError) await store.release(message);
+      throw error;
+    } finally {
+      if (result?.kind === 'response') result.release?.();
+      leases.letGo(message);
+      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key, { unmade });
+    }
+  }
+
+  private enter(message: ClaimedMessage, onWaiting: () => void): Entry | Promise<Entry> {
+    const { places, now, timeoutMs } = this.tools;
+    return places.enter({
+      token: { id: message.id, attempt: message.attempt },
+      url: message.url,
+      flowKey: message.details.flow?.key,
+      bytes: message.body.length,
+      overdueMs: now() - message.dueAt,
+      timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
+      onWaiting,
+    });
+  }
+
+  /** Its destination has its share of attempts open: the message makes room for others, and the try does not count. */
+  private async postpone(message: ClaimedMessage, awayMs: number, signal: AbortSignal): Promise<Settlement> {
+    const { store, leases, sender } = this.tools;
+    if (!(await store.postpone(message, awayMs))) return 'served';
+    leases.letGo(message);
+    await sender.send({ id: message.id, attempt: message.attempt }, awayMs, signal);
+    return 'served';
+  }
+
+  private async attempt(
+    message: ClaimedMessage,
+    entry: Exclude<Entry, { kind: 'away' }>,
+    signal: AbortSignal,
+  ): Promise<Conclusion> {
+    const { now } = this.tools;
+    const lostClaims = message.claims - message.attempt - 1;
+    let result: AttemptResult;
+    let decision: Decision;
+    if (entry.kind === 'place' && lostClaims >= MAX_LOST_CLAIMS) {
+      entry.leave('interrupted');
+      result = { kind: 'failure', reason: `given up: ${lostClaims} attempts ended without an outcome` };
+      decision = { kind: 'dead' };
+    } else {
+      result =
+        entry.kind === 'place'
+          ? await this.call(message, entry.leave, signal)
+          : { kind: 'failure', reason: entry.reason };
+      const { attempt: retried, maxRetries, details } = message;
+      decision = decide({ retried, maxRetries, retryDelay: details.retryDelay, result }, now());
+    }
+    return { message, result, decision, callbacks: callbackMessages(message, result, now()) };
+  }
+
+  private async call(
+    message: ClaimedMessage,
+    leave: (ending: Ending) => void,
+    signal: AbortSignal,
+  ): Promise<AttemptResult> {
+    const { deliver, now, metrics } = this.tools;
+    const done = metrics.attempt(now() - message.dueAt);
+    let ending: Ending = 'interrupted';
+    try {
+      const result = await deliver(message, signal);
+      ending = result.kind === 'response' ? 'answered' : 'failed';
+      return result;
+    } finally {
+      done();
+      leave(ending);
+    }
+  }
+
+  /** The destination has been called: its answer is worth waiting for Postgres, or the message would be delivered again. */
+  private async conclude(conclusion: Conclusion, signal: AbortSignal): Promise<boolean> {
+    const giveUpAt = performance.now() + CONCLUDE_MS;
+    for (let failures = 0; ; failures++) {
+      try {
+        return await this.tools.store.conclude(conclusion);
+      } catch (err) {
+        if (signal.aborted || performance.now() > giveUpAt) throw err;
+        this.tools.log.warn({ err, id: conclusion.message.id }, 'queue: an outcome was not written yet');
+        await sleep(backoffDelay(failures), undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  private async follow({ message, decision, callbacks }: Conclusion, signal: AbortSignal): Promise<void> {
+    const { sender, turns } = this.tools;
+    await sender.sendAll(
+      callbacks.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs })),
+      signal,
+    );
+    if (decision.kind === 'retry')
+      await sender.send({ id: message.id, attempt: message.attempt + 1 }, decision.delayMs, signal);
+    if (message.queueName !== null && decision.kind === 'delivered')
+      await turns.releaseQueue(message.queueName);
+  }
+}

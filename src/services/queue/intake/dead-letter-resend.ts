@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { HttpError } from '../../../http/errors.js';
+import { unavailable } from '../errors.js';
+import type { QueueDeps } from '../queue-deps.js';
+import { takeInWith } from './intake.js';
+import { resentMessage } from './resent-message.js';
+
+/** Of RabbitMQ's confirm, in ms. */
+const CONFIRM_MS = 1_300;
+
+/** After this, in ms, no further dead letters are begun: the reply that names the new messages must be in time. */
+const MAX_RESEND_MS = 5_000;
+
+export interface Resent {
+  /** Of the new messages. */
+  readonly ids: readonly string[];
+  /** Whether time sufficed for all pieces. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Sends dead letters again: entries out, new messages in, in one transaction. Once that is committed the messages are
+ * accepted; a token that RabbitMQ does not confirm then comes from the sweeper.
+ * @param letters not more of them than Postgres takes in time
+ * @returns ids of the new messages
+ */
+export async function resendDeadLetters(
+  letters: readonly string[],
+  headers: IncomingHttpHeaders,
+  { accept, config, guard, now, deadLetters, usage, log }: QueueDeps,
+): Promise<string[]> {
+  const reason = accept.publisher.unavailable;
+  if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
+  const environment = { limits: config, guard, now: now() };
+  const { messages, intake } = await accept.database
+    .transaction(async (connection) => {
+      const dead = await deadLetters.take(connection, letters);
+      const messages = dead.map((message) => resentMessage(message, headers, new Map(), environment));
+      const intake = await takeInWith(connection, messages, accept);
+      return { messages, intake };
+    })
+    .catch((error: unknown) => {
+      throw unavailable(error);
+    });
+  const { publisher, onAccepted, turns } = accept;
+  turns.begin(intake.waiting);
+  try {
+    await Promise.all(intake.tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS)));
+  } catch (err) {
+    log.warn({ err, messages: messages.length }, 'queue: dead letters wait for the sweeper');
+  }
+  onAccepted(messages.length);
+  await usage.charge(messages.length);
+  return messages.map(({ id }) => id);
+}
+
+/** As many as there is time for. What fails after some were sent is told by `isWhole`: the reply has to name those. */
+export async function resendInTime(
+  pieces: readonly (readonly string[])[],
+  headers: IncomingHttpHeaders,
+  deps: QueueDeps,
+): Promise<Resent> {
+  const started = performance.now();
+  const ids: string[] = [];
+  for (const piece of pieces) {
+    if (performance.now() - started > MAX_RESEND_MS) return { ids, isWhole: false };
+    try {
+      ids.push(...(await resendDeadLetters(piece, headers, deps)));
+    } catch (error) {
+      if (ids.length === 0) throw error;
+      deps.log.warn({ err: error, sent: ids.length }, 'queue: not all dead letters were sent again');
+      return { ids, isWhole: false };
+    }
+  }
+  return { ids, isWhole: true };
+}

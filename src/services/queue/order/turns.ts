@@ -1,0 +1,125 @@
+import type { Logger } from '../../../lib/logger.js';
+import type { DueToken, FlowControl, Token } from '../message/message.js';
+import type { TokenSender } from '../rabbitmq/token-sender.js';
+import { Coalescer } from './coalescer.js';
+import type { FlowControls } from './flow-controls.js';
+import type { LetOut, OrderedQueues } from './ordered-queues.js';
+
+/** What messages wait for that were just stored. */
+export interface Waiting {
+  /** Names of ordered queues. */
+  readonly queues: readonly string[];
+  /** Flow control as the messages brought it, once for each key. */
+  readonly flows: readonly FlowControl[];
+}
+
+/** What is to be known when messages under a key are let go. */
+interface KeyChange {
+  /** Limits that a message brought. */
+  readonly flow?: FlowControl;
+  /** Attempts that were let in and did not begin. */
+  readonly unmade?: number;
+}
+
+export interface TurnsOptions {
+  readonly queues: OrderedQueues;
+  readonly flows: FlowControls;
+  readonly sender: TokenSender;
+  readonly log: Logger;
+}
+
+/** Lets held messages go when what they waited for is over: a place in their queue, room or a new period under their key. */
+export class Turns {
+  private readonly timers = new Map<string, NodeJS.Timeout>();
+  private readonly aborter = new AbortController();
+  private repairing = false;
+  private readonly queues = new Coalescer<undefined>(() => undefined);
+  private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
+    ...earlier,
+    ...later,
+    unmade: (earlier.unmade ?? 0) + (later.unmade ?? 0),
+  }));
+
+  constructor(private readonly options: TurnsOptions) {}
+
+  /** A token came whose message its flow-control key has not let in: it waits for its turn. */
+  async hold(token: Token, key: string): Promise<void> {
+    await this.options.flows.hold(token);
+    await this.releaseKey(key);
+  }
+
+  /** To be called, and not waited for, when messages were stored that wait for their turn. */
+  begin({ queues, flows }: Waiting): void {
+    for (const name of queues) void this.releaseQueue(name);
+    for (const flow of flows) void this.releaseKey(flow.key, { flow });
+  }
+
+  /** To be called, and not waited for, when messages that their key had let in were held with their queue. */
+  letOut(all: readonly LetOut[]): void {
+    for (const { key, unmade } of all) void this.releaseKey(key, { unmade });
+  }
+
+  /** Publishes tokens of messages that were let go; the sweeper finds what is lost. */
+  async send(tokens: readonly DueToken[]): Promise<void> {
+    await this.quietly(() => this.options.sender.sendAll(tokens, this.aborter.signal));
+  }
+
+  /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
+  releaseKey(key: string, change: KeyChange = {}): Promise<void> {
+    return this.keys.run(key, change, async ({ flow, unmade = 0 }) => {
+      await this.quietly(async () => {
+        const { tokens, roomInMs } = await this.options.flows.release(key, flow, unmade);
+        if (roomInMs !== undefined) this.wake(key, roomInMs);
+        await this.options.sender.sendAll(tokens, this.aborter.signal);
+      });
+    });
+  }
+
+  /** To be called when a message of the queue, or its last callback, is over. */
+  releaseQueue(name: string): Promise<void> {
+    return this.queues.run(name, undefined, () =>
+      this.quietly(async () => {
+        await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
+      }),
+    );
+  }
+
+  /** What a crash left held although there is room. */
+  async repair(): Promise<void> {
+    if (this.repairing) return;
+    this.repairing = true;
+    try {
+      for await (const names of this.options.queues.waiting())
+        for (const name of names) await this.releaseQueue(name);
+      for await (const keys of this.options.flows.waiting())
+        for (const key of keys) await this.releaseKey(key);
+    } finally {
+      this.repairing = false;
+    }
+  }
+
+  stop(): void {
+    this.aborter.abort();
+    for (const timer of this.timers.values()) clearTimeout(timer);
+    this.timers.clear();
+  }
+
+  private wake(key: string, inMs: number): void {
+    if (this.timers.has(key) || this.aborter.signal.aborted) return;
+    const fire = () => {
+      this.timers.delete(key);
+      void this.releaseKey(key);
+    };
+    // a period is at most a week, which a timer can hold
+    this.timers.set(key, setTimeout(fire, Math.max(1, inMs)));
+  }
+
+  private async quietly(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (err) {
+      if (!this.aborter.signal.aborted)
+        this.options.log.warn({ err }, 'queue: held messages were not let go yet');
+    }
+  }
+}

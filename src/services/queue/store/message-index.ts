@@ -1,0 +1,165 @@
+import type { Database } from '../../../lib/postgres.js';
+import type { ClaimedMessage } from '../message/message.js';
+import type { Conditions } from './conditions.js';
+import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
+import { inPieces } from './pieces.js';
+import { tableOf } from './statements.js';
+
+/** Messages that one statement looks at: 60 ms where it may take 1,300. */
+const STEP = 20_000;
+/** Messages that one statement cancels. */
+const CANCELLED_AT_ONCE = 500;
+/** A search that has found too little goes on for so long, in ms. */
+const SEARCH_MS = 6_000;
+
+/** Cancelled messages, and what waited for them. */
+export interface Cancelled {
+  readonly count: number;
+  readonly queues: ReadonlySet<string>;
+  readonly flowKeys: ReadonlySet<string>;
+  /** The id behind which a search goes on that had no time to look at all messages. */
+  readonly next: string | undefined;
+}
+
+/** What is to be cancelled: the messages with these ids, or those that fit. */
+export interface CancelQuery {
+  readonly ids?: readonly string[] | undefined;
+  /** Of messages in these queues, or under these keys, an index is asked first. */
+  readonly queueNames?: readonly string[] | undefined;
+  readonly flowKeys?: readonly string[] | undefined;
+  /** On the message `m`, with parameters from $4 on. */
+  readonly conditions: Conditions;
+}
+
+type CancelRow = { id: string; queue_name: string | null; flow_key: string | null };
+
+/** Messages as the API asks for them. */
+export class MessageIndex {
+  private readonly messages: string;
+  private readonly events: string;
+  private readonly deduplication: string;
+
+  constructor(
+    private readonly database: Database,
+    schema: string,
+  ) {
+    this.messages = tableOf(schema, 'messages');
+    this.events = tableOf(schema, 'events');
+    this.deduplication = tableOf(schema, 'deduplication');
+  }
+
+  async get(id: string): Promise<ClaimedMessage | undefined> {
+    const sql = `select ${MESSAGE_COLUMNS} from ${this.messages} m where id = $1`;
+    const [row] = (await this.database.query<MessageRow>(sql, [id], 'queue_message')).rows;
+    return row === undefined ? undefined : messageOf(row);
+  }
+
+  /** Attempts under way in all gateways. */
+  async running(): Promise<number> {
+    let running = 0;
+    for (let after = ''; ; ) {
+      const { rows } = await this.database.query<{ running: number; last: string | null; looked: number }>(
+        `select count(*) filter (where state = 'ACTIVE' and lease_until > now())::int as running, max(id) as last,
+            count(*)::int as looked
+          from (select id, state, lease_until from ${this.messages}
+            where finished_at is null and id > $1 order by id limit ${STEP}) step`,
+        [after],
+      );
+      const [step] = rows;
+      running += step?.running ?? 0;
+      if (step?.last == null || step.looked < STEP) return running;
+      after = step.last;
+    }
+  }
+
+  /**
+   * Cancels at most `limit` messages that are not finished, in the order of their ids. A request under way goes on, but
+   * nothing follows from it.
+   * @param after the id behind which a search begins
+   */
+  async cancel(query: CancelQuery, limit: number, after = ''): Promise<Cancelled> {
+    const queues = new Set<string>();
+    const flowKeys = new Set<string>();
+    let count = 0;
+    const cancelAll = async (ids: readonly string[]) => {
+      for (const piece of inPieces(ids, () => 1, CANCELLED_AT_ONCE)) {
+        const rows = await this.cancelThese(piece);
+        count += rows.length;
+        for (const { queue_name, flow_key } of rows) {
+          if (queue_name !== null) queues.add(queue_name);
+          if (flow_key !== null) flowKeys.add(flow_key);
+        }
+      }
+    };
+    const ended = (next?: string) => ({ count, queues, flowKeys, next });
+    const named = query.ids ?? (await this.fewOf(query));
+    if (named !== undefined) {
+      const { fitting } = await this.fitting(query.conditions, limit, { ids: named });
+      await cancelAll(fitting);
+      return ended();
+    }
+    const until = performance.now() + SEARCH_MS;
+    for (let last: string | undefined = after; ; ) {
+      const step = await this.fitting(query.conditions, limit - count, { after: last });
+      await cancelAll(step.fitting);
+      last = step.last;
+      if (count >= limit || last === undefined) return ended();
+      if (performance.now() > until) return ended(last);
+    }
+  }
+
+  /** Of queues and keys that have no more than a step takes: all their messages. */
+  private async fewOf({ queueNames, flowKeys }: CancelQuery): Promise<string[] | undefined> {
+    const [column, values] = queueNames === undefined ? ['flow_key', flowKeys] : ['queue_name', queueNames];
+    if (values === undefined) return undefined;
+    const { rows } = await this.database.query<{ id: string }>(
+      `select id from ${this.messages} where ${column} = any($1::text[]) and finished_at is null limit ${STEP + 1}`,
+      [values],
+    );
+    return rows.length > STEP ? undefined : rows.map(({ id }) => id);
+  }
+
+  /** At most `limit` that fit among these ids or of the next step; `last`: the end of a step behind which there may be more. */
+  private async fitting(
+    { sql, values }: Conditions,
+    limit: number,
+    { ids, after }: { ids?: readonly string[]; after?: string },
+  ): Promise<{ fitting: string[]; last: string | undefined }> {
+    const among = ids === undefined ? 'id > $1' : 'id = any($1::text[])';
+    const most = ids === undefined ? STEP : Math.max(1, ids.length);
+    type Found = { fitting: string[] | null; last: string | null; looked: number };
+    const { rows } = await this.database.query<Found>(
+      `with step as materialized (
+          select m.id, m.state <> 'FAILING' and (${sql}) as fits from (
+            select * from ${this.messages} where finished_at is null and ${among} order by id limit $2
+          ) m
+        )
+        select max(id) as last, count(*)::int as looked,
+          (array_agg(id order by id) filter (where fits))[1:$3::int] as fitting from step`,
+      [ids ?? after, most, limit, ...values],
+    );
+    const { fitting, last = null, looked = 0 } = rows[0] ?? {};
+    return {
+      fitting: fitting ?? [],
+      last: ids !== undefined || looked < STEP || last === null ? undefined : last,
+    };
+  }
+
+  private async cancelThese(ids: readonly string[]): Promise<readonly CancelRow[]> {
+    const statement = `with chosen as (
+        select id from ${this.messages} m
+        where id = any($1::text[]) and finished_at is null and state <> 'FAILING' order by id for update
+      ), gone as (
+        update ${this.messages} m set state = 'CANCELED', finished_at = now(), held = null, lease_until = null
+        from chosen where m.id = chosen.id returning m.id, m.queue_name, m.flow_key
+      ), forgotten as (
+        delete from ${this.deduplication} where message_id in (select id from gone)
+      ), log as (
+        insert into ${this.events} (message_id, state, at)
+        select id, state, now() + place * interval '1 microsecond' from gone,
+          (values ('CANCEL_REQUESTED', 0), ('CANCELED', 1)) as step (state, place)
+      )
+      select id, queue_name, flow_key from gone`;
+    return (await this.database.query<CancelRow>(statement, [ids])).rows;
+  }
+}
