@@ -262,8 +262,8 @@ order by nearest.score desc, nearest.row`;
   }
 }
 
-/** A record that HNSW keeps while it searches takes as long as so many that are compared. */
-const RECORDS_PER_EF = 8;
+/** A record that HNSW keeps while it searches, of a large topK, takes as long as so many that are compared (64 and 256 dimensions). */
+const RECORDS_PER_EF = 20;
 
 /** Up to here ef_search can be twice topK; of more, the last ones are often missed unless so many times as many are taken. */
 const SURE_TOP_K = 500;
