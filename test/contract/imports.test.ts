@@ -67,6 +67,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['api', 'database', 'cluster', 'streams', 'replicas', 'emulations'],
     ...['redis', 'commands', 'auth', 'settings', 'resp'],
   ],
+  'services/vector': ['routes', 'search', 'embedder', 'tables', 'records', 'filter', 'statements', 'schemas'],
   'services/broker': ['api', 'peers', 'group', 'produce', 'read', 'kafka', 'records'],
   'services/queue': [
     ...['api', 'schedules', 'intake', 'delivery', 'destinations'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parseWithVectors } from '../../../src/services/vector/records/lift-vectors.js';
-import { LiftedVector } from '../../../src/services/vector/records/lifted-vector.js';
+import { LiftedVector } from '../../../src/services/vector/schemas/lifted-vector.js';
 
 const parse = (text: string) => parseWithVectors(Buffer.from(text));
 

@@ -1,6 +1,6 @@
 import { endianness } from 'node:os';
 import { HttpError } from '../../../http/errors.js';
-import { type Components, LiftedVector } from './lifted-vector.js';
+import { type Components, LiftedVector } from '../schemas/lifted-vector.js';
 
 const IS_LITTLE_ENDIAN = endianness() === 'LE';
 

@@ -6,9 +6,9 @@ import { JsonProblem } from '../../../lib/json-bounds.js';
 import { stringEnd } from '../../../lib/json-string.js';
 import { parseInPieces, WHOLE_BYTES } from '../../../lib/sliced-json.js';
 import { inSlices, wholly } from '../../../lib/slices.js';
+import { LiftedVector } from '../schemas/lifted-vector.js';
 import { MAX_RECORDS } from '../schemas/records.js';
 import { FloatScanner } from './float-scanner.js';
-import { LiftedVector } from './lifted-vector.js';
 
 const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];

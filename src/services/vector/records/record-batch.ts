@@ -1,9 +1,9 @@
 import { HttpError } from '../../../http/errors.js';
+import type { Components } from '../schemas/lifted-vector.js';
 import type { VectorRecord } from '../schemas/records.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
 import { type ComponentRules, packMany, packOne } from './components.js';
-import type { Components } from './lifted-vector.js';
 import { checkBytes, metadataText } from './metadata.js';
 import { type SparseVector, sparseVectorOf, summed } from './sparse-vector.js';
 

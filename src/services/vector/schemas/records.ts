@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList } from '../../../lib/bounded-list.js';
-import { type Components, LiftedVector } from '../records/lifted-vector.js';
+import { type Components, LiftedVector } from './lifted-vector.js';
 import { id, isStorable, storable } from './names.js';
 
 /** Its components are checked where they are packed: that pass over millions of numbers is made once. */
