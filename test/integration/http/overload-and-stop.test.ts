@@ -43,11 +43,12 @@ it('drops no request when it stops under load, and asks clients to close', async
   expect(performance.now() - started).toBeLessThan(PROMPT_MS);
   stopped = true;
   await Promise.all(clients);
-  // what reached a handler was answered; a client whose new connection the closing port no longer took was refused
+  // what reached a handler was answered; a client whose new connection the closing port no longer took, or on which no
+  // byte had come when idle ones were closed, was refused
   expect(outcomes.filter((outcome) => outcome === '200')).toHaveLength(core.seen.waits);
   const refusals = outcomes.filter((outcome) => outcome !== '200');
   expect(refusals.length).toBeLessThanOrEqual(clients.length);
-  for (const refusal of refusals) expect(['ECONNREFUSED', 'ECONNRESET']).toContain(refusal);
+  for (const refusal of refusals) expect(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET']).toContain(refusal);
 });
 
 it('is not held up by a connection on which nothing was ever sent', async () => {
