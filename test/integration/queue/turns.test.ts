@@ -449,17 +449,25 @@ it('leaves keys alone under which nothing may go yet', async () => {
   });
   const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
   await client.connect();
-  try {
+  const waiting = () =>
+    namespace.query(
+      `select query from pg_stat_activity where wait_event_type = 'Lock' and query like '%${namespace.schema}%'`,
+    );
+  // whoever asks for the key's room is seen waiting: the end of the one attempt may, once; the sweep, every 3 s, never
+  const quietFor = async (ms: number) => {
     await client.query('begin');
     await client.query(`select from ${namespace.schema}.flow_controls where key = 'quiet' for update`);
-    // whoever asked for the key's room would now be seen waiting; the sweep comes every 3 s
-    for (const end = performance.now() + 7_000; performance.now() < end; ) {
-      const waiting = await namespace.query(
-        `select query from pg_stat_activity where wait_event_type = 'Lock' and query like '%${namespace.schema}%'`,
-      );
-      expect(waiting).toEqual([]);
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    try {
+      for (const end = performance.now() + ms; performance.now() < end; ) {
+        expect(await waiting()).toEqual([]);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    } finally {
+      await client.query('rollback');
     }
+  };
+  try {
+    await eventually(() => quietFor(7_000));
   } finally {
     await client.end();
   }
