@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { backends } from '../../compose/backends.mjs';
 import { ensureBuild, ensurePackages } from '../../compose/ensure.mjs';
@@ -17,8 +18,8 @@ import { findLeaks } from './leaks.mjs';
 const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
-/** Tests wait most of their time; more lanes than these would fight for two cores. */
-const lanesAtOnce = 3;
+/** Tests wait much of their time: one lane more than cores keeps those full. Each holds 1 to 2 GB of memory. */
+const lanesAtOnce = Math.min(4, availableParallelism() + 1);
 const say = createProgress();
 /** @param {string} lane */
 const profileOf = (lane) => `test-${lane}`;
