@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { root } from '../../compose/profile.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
 import { parseEnvFile } from '../../compose/secrets.mjs';
-import { becomes200, containers } from './containers.mjs';
+import { becomes200, containers, hangsMs } from './containers.mjs';
 import { readmeLines } from './readme.mjs';
 import { demand } from './score.mjs';
 
@@ -28,7 +28,7 @@ export async function checkCompose({ env: given, work, score: { check } }) {
   const secrets = () =>
     runProgram('node', ['compose/secrets.mjs'], { env, cwd: root }).then((path) => path.trim());
   let file = await secrets();
-  const compose = (args, timeoutMs = 60_000) =>
+  const compose = (args, timeoutMs = hangsMs) =>
     runProgram(
       'docker',
       ['compose', '-p', project, '--env-file', file, '-f', 'compose/compose.yaml', ...args],
@@ -62,7 +62,7 @@ export async function checkCompose({ env: given, work, score: { check } }) {
   });
   await check('every container crashes and comes back', async () => {
     for (const id of await engine.of(project)) await engine.crash(id);
-    await becomes200(`${url}/readyz`, 120_000);
+    await becomes200(`${url}/readyz`, hangsMs);
     await readmeLines(connection, 'read');
   });
   await check('docker stop: within 5 s, exit code 0', async () => {
@@ -74,12 +74,12 @@ export async function checkCompose({ env: given, work, score: { check } }) {
     demand(ExitCode === 0, `exit code ${ExitCode}`);
   });
   await check('down, then up: the data are there', async () => {
-    await compose(['down'], 120_000);
+    await compose(['down']);
     await up();
     await readmeLines(connection, 'read');
   });
   await check('new secrets over the volumes of the old ones', async () => {
-    await compose(['down'], 120_000);
+    await compose(['down']);
     env.PORTICO_STATE_DIR = join(work, 'compose-state-2');
     file = await secrets();
     await up();
@@ -87,7 +87,7 @@ export async function checkCompose({ env: given, work, score: { check } }) {
     await readmeLines(connection, 'read');
   });
   await check('down --volumes leaves nothing', async () => {
-    await compose(['down', '--volumes'], 120_000);
+    await compose(['down', '--volumes']);
     const left = [
       ...(await engine.of(project)),
       ...(await engine.volumes(project)),
@@ -109,7 +109,7 @@ export async function checkCompose({ env: given, work, score: { check } }) {
     demand(/data of PostgreSQL 17.*PostgreSQL 18 cannot read/.test(said), said);
     demand((await inVolume('cat /v/PG_VERSION')).trim() === '17', 'the volume was changed');
   });
-  await compose(['down', '--volumes'], 120_000).catch(() => undefined);
+  await compose(['down', '--volumes']).catch(() => undefined);
 }
 
 /** What `npm start` writes for itself, of the secrets and of the command that prints tokens. */

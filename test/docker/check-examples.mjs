@@ -4,14 +4,14 @@ import { parse } from 'yaml';
 import { root } from '../../compose/profile.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
 import { buildDev, devImage } from './check-dev.mjs';
-import { becomes200, containers } from './containers.mjs';
+import { becomes200, containers, hangsMs } from './containers.mjs';
 import { cache } from './engine.mjs';
 import { hasImage } from './images.mjs';
 import { demand } from './score.mjs';
 
 const examples = join(root, 'docs/examples');
 const service = 'portico-test-service';
-const limitMs = 300_000;
+const limitMs = hangsMs;
 
 /** The examples as their README says. @param {import('./run.mjs').Bench} bench */
 export async function checkExamples({ env, work, score: { check } }) {

@@ -4,12 +4,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { root } from '../../compose/profile.mjs';
 import { runProgram } from '../../compose/run-program.mjs';
-import { becomes200, containers } from './containers.mjs';
+import { becomes200, containers, hangsMs } from './containers.mjs';
 import { namedImages } from './images.mjs';
 import { readmeLines } from './readme.mjs';
 import { demand } from './score.mjs';
-
-const startLimitMs = 300_000;
 
 /** The words of a command that has to fail. @throws {Error} when it does not */
 async function failing(command, options) {
@@ -29,11 +27,11 @@ export async function checkStart({ env, score: { check } }) {
   const ready = `http://127.0.0.1:${env.PORTICO_HTTP_PORT}/readyz`;
   const engine = containers(env);
   const npm = (args, more = {}) =>
-    runProgram('npm', args, { env: { ...env, ...more }, cwd: root, timeoutMs: startLimitMs });
+    runProgram('npm', args, { env: { ...env, ...more }, cwd: root, timeoutMs: hangsMs });
   const start = (more) => npm(['start', '--', '--detach'], more);
   const stop = () => npm(['stop']);
   const failingStart = (more) =>
-    failing(['start', '--', '--detach'], { env: { ...env, ...more }, cwd: root, timeoutMs: startLimitMs });
+    failing(['start', '--', '--detach'], { env: { ...env, ...more }, cwd: root, timeoutMs: hangsMs });
   const anonymous = await engine.anonymousVolumes();
 
   await check('no engine: npm start fails and says so, and does not hold up the next one', async () => {
@@ -60,7 +58,7 @@ export async function checkStart({ env, score: { check } }) {
     const name = (await engine.inspect(id)).Config.Labels['com.docker.compose.service'];
     await check(`${name} crashes and comes back`, async () => {
       await engine.crash(id);
-      await becomes200(ready, 90_000);
+      await becomes200(ready, hangsMs);
     });
   }
   await check('what was written before the crashes', () => readmeLines(connection, 'read'));

@@ -81,7 +81,7 @@ async function wholeSuite(env) {
   const { PORTICO_PORT_BASE: _, ...rest } = env;
   await runProgram('npm', ['test'], {
     env: rest,
-    timeoutMs: 60 * 60_000,
+    timeoutMs: 120 * 60_000,
     onLine: (line) => console.log(`  ${line}`),
   });
 }
