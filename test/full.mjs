@@ -4,14 +4,18 @@ import { createInterface } from 'node:readline';
 // npm run test:full: what takes longer than npm test may. Root, on Debian or kin, for the systems and engines that it makes.
 
 const parts = [
-  ['test:cold'],
-  ['test:docker', '--', '--engine', 'old'],
-  ['test:docker', '--', '--engine', 'current', '--tests'],
+  { args: ['test', '--', 'test/integration/queue/many-rows.test.ts'], env: { PORTICO_TEST_ROWS: '1000000' } },
+  { args: ['test:cold'] },
+  { args: ['test:docker', '--', '--engine', 'old'] },
+  { args: ['test:docker', '--', '--engine', 'current', '--tests'] },
 ];
 
 /** @returns {Promise<{passed: number, failed: number}>} as the part's last line says; a part that says nothing has failed */
-async function run(args) {
-  const child = spawn('npm', ['run', '--silent', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+async function run({ args, env }) {
+  const child = spawn('npm', ['run', '--silent', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  });
   const ended = new Promise((resolve) => child.once('close', resolve));
   let counts = { passed: 0, failed: 1 };
   for await (const line of createInterface({ input: child.stdout })) {
@@ -23,12 +27,12 @@ async function run(args) {
 }
 
 const all = { passed: 0, failed: 0 };
-for (const args of parts) {
+for (const part of parts) {
   const begun = Date.now();
-  const { passed, failed } = await run(args);
+  const { passed, failed } = await run(part);
   const minutes = ((Date.now() - begun) / 60_000).toFixed(1);
   console.log(
-    `== ${args.filter((arg) => arg !== '--').join(' ')}: ${passed} passed, ${failed} failed, ${minutes} min`,
+    `== ${part.args.filter((arg) => arg !== '--').join(' ')}: ${passed} passed, ${failed} failed, ${minutes} min`,
   );
   all.passed += passed;
   all.failed += failed;
