@@ -1,5 +1,4 @@
 import type { Database } from '../../../lib/postgres.js';
-import { isTimeout } from '../errors.js';
 import { tableOf } from '../store/statements.js';
 import { StepSize } from '../store/step-size.js';
 
@@ -46,15 +45,8 @@ export class QueueDeletions {
 
   private async cancel(name: string, isOver: () => boolean): Promise<void> {
     for (let hasMore = true; hasMore && !isOver(); ) {
-      const started = performance.now();
-      try {
-        const { rowCount } = await this.database.query(this.sql.cancel, [name, this.size.size]);
-        hasMore = rowCount > 0;
-        this.size.took(performance.now() - started);
-      } catch (error) {
-        if (!isTimeout(error) || this.size.size === 1) throw error;
-        this.size.halve();
-      }
+      const { rowCount } = await this.size.run((rows) => this.database.query(this.sql.cancel, [name, rows]));
+      hasMore = rowCount > 0;
       if (!hasMore) await this.database.query(this.sql.unmark, [name]);
     }
   }

@@ -1,8 +1,9 @@
 import type { Database } from '../../../lib/postgres.js';
 import type { Conditions } from './conditions.js';
 import { tableOf } from './statements.js';
+import { StepSize } from './step-size.js';
 
-/** Letters that one statement looks at. */
+/** Letters that one statement looks at, at most. */
 const STEP = 5_000;
 /** A search that has found too little goes on for so long, in ms; the cursor says where it stopped. */
 const SEARCH_MS = 3_000;
@@ -67,9 +68,10 @@ export class DeadLetterSearch {
   async find(query: DeadLetterQuery, page: DeadLetterPage): Promise<FoundLetters> {
     const until = performance.now() + SEARCH_MS;
     const letters: FoundLetter[] = [];
+    const size = new StepSize(STEP);
     for (let { after } = page; ; ) {
       const rest = { ...page, after, count: page.count - letters.length };
-      const { found, bound } = await this.step(query, rest);
+      const { found, bound } = await size.run((most) => this.step(query, rest, most));
       letters.push(...found.slice(0, rest.count));
       if (found.length > rest.count) return { letters, next: letters.at(-1) };
       if (bound === undefined) return { letters, next: undefined };
@@ -85,13 +87,14 @@ export class DeadLetterSearch {
   private async step(
     query: DeadLetterQuery,
     page: DeadLetterPage,
+    most: number,
   ): Promise<{ found: FoundLetter[]; bound: DeadLetterCursor | undefined }> {
     const { ids, messageIds, from, to } = query;
     const { sql, values } = query.conditions ?? { sql: 'true', values: [] };
     const order = page.latestFirst ? 'desc' : 'asc';
     const isNamed = ids !== undefined || messageIds !== undefined;
     const all = sql === 'true';
-    const size = isNamed ? MOST_NAMED : all ? Math.min(STEP, page.count + 1) : STEP;
+    const size = isNamed ? MOST_NAMED : all ? Math.min(most, page.count + 1) : most;
     const named = ids === undefined ? 'd.message_id = any($7::text[])' : 'd.id = any($7::text[])';
     const { rows } = await this.database.query<StepRow>(
       `with step as materialized (

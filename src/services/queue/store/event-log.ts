@@ -3,6 +3,7 @@ import type { Message } from '../message/message.js';
 import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
 import { tableOf } from './statements.js';
+import { StepSize } from './step-size.js';
 
 export interface LogEntry extends LogPlace {
   readonly state: string;
@@ -56,7 +57,7 @@ type Row = MessageRow & {
 const PAGE_BYTES = 4 * 1024 * 1024;
 /** A byte of headers and the like costs as many of a body: it is read, shown and written as JSON. */
 const JSON_WEIGHT = 16;
-/** Entries that one statement looks at: with their messages 80 ms, where it may take 1,300. */
+/** Entries that one statement looks at, at most: with their messages 80 ms, where it may take 1,300. */
 const STEP = 10_000;
 /** A search that has found too little goes on for so long, in ms; the reply's cursor says where it stopped. */
 const SEARCH_MS = 3_000;
@@ -80,10 +81,14 @@ export class EventLog {
     const until = performance.now() + SEARCH_MS;
     const entries: LogEntry[] = [];
     let room = PAGE_BYTES;
+    const size = new StepSize(STEP);
     for (let { after } = query; ; ) {
-      const bound = query.byMessage ? undefined : await this.stepFrom(after, query);
       const wanted = query.count - entries.length;
-      const rows = await this.rows(conditions, { ...query, after }, { bound, wanted, room });
+      const place = { ...query, after };
+      const { bound, rows } = await size.run(async (step) => {
+        const end = query.byMessage ? undefined : await this.stepEnd(step, place);
+        return { bound: end, rows: await this.rows(conditions, place, { bound: end, wanted, room }) };
+      });
       entries.push(...rows.map(entryOf));
       room -= rows.reduce((sum, row) => sum + row.size, 0);
       const last = entries.at(-1);
@@ -95,13 +100,13 @@ export class EventLog {
     }
   }
 
-  /** The last entry of the next step; `undefined` when what is left is no more than one. */
-  private async stepFrom(after: LogPlace | undefined, query: LogQuery): Promise<LogPlace | undefined> {
+  /** The last entry of the next step of so many; `undefined` when fewer are left. */
+  private async stepEnd(entries: number, query: LogQuery): Promise<LogPlace | undefined> {
     const order = query.oldestFirst ? 'asc' : 'desc';
     const { rows } = await this.database.query<LogPlace>(
       `select ${PLACE}::text as at, e.seq::text as seq from ${this.events} e where ${spanOf(query)}
-        order by e.at ${order}, e.seq ${order} offset ${STEP - 1} limit 1`,
-      [this.retentionMs, ...span({ ...query, after })],
+        order by e.at ${order}, e.seq ${order} offset $6 limit 1`,
+      [this.retentionMs, ...span(query), entries - 1],
     );
     return rows[0];
   }

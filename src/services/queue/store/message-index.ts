@@ -4,6 +4,7 @@ import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
 import { inPieces } from './pieces.js';
 import { tableOf } from './statements.js';
+import { StepSize } from './step-size.js';
 
 /** Messages that one statement looks at: 60 ms where it may take 1,300. */
 const STEP = 20_000;
@@ -56,18 +57,22 @@ export class MessageIndex {
 
   /** Attempts under way in all gateways. */
   async running(): Promise<number> {
+    type Step = { running: number; last: string | null; looked: number; size: number };
     let running = 0;
+    const size = new StepSize(STEP);
     for (let after = ''; ; ) {
-      const { rows } = await this.database.query<{ running: number; last: string | null; looked: number }>(
-        `select count(*) filter (where state = 'ACTIVE' and lease_until > now())::int as running, max(id) as last,
-            count(*)::int as looked
+      const { rows } = await size.run((step) =>
+        this.database.query<Step>(
+          `select count(*) filter (where state = 'ACTIVE' and lease_until > now())::int as running, max(id) as last,
+            count(*)::int as looked, $2::int as size
           from (select id, state, lease_until from ${this.messages}
-            where finished_at is null and id > $1 order by id limit ${STEP}) step`,
-        [after],
+            where finished_at is null and id > $1 order by id limit $2::int) step`,
+          [after, step],
+        ),
       );
       const [step] = rows;
       running += step?.running ?? 0;
-      if (step?.last == null || step.looked < STEP) return running;
+      if (step?.last == null || step.looked < step.size) return running;
       after = step.last;
     }
   }
@@ -94,13 +99,17 @@ export class MessageIndex {
     const ended = (next?: string) => ({ count, queues, flowKeys, next });
     const named = query.ids ?? (await this.fewOf(query));
     if (named !== undefined) {
-      const { fitting } = await this.fitting(query.conditions, limit, { ids: named });
+      const { fitting } = await this.fitting(query.conditions, limit, { ids: named, most: named.length });
       await cancelAll(fitting);
       return ended();
     }
     const until = performance.now() + SEARCH_MS;
+    const size = new StepSize(STEP);
     for (let last: string | undefined = after; ; ) {
-      const step = await this.fitting(query.conditions, limit - count, { after: last });
+      const begin: string = last;
+      const step = await size.run((most) =>
+        this.fitting(query.conditions, limit - count, { after: begin, most }),
+      );
       await cancelAll(step.fitting);
       last = step.last;
       if (count >= limit || last === undefined) return ended();
@@ -123,10 +132,9 @@ export class MessageIndex {
   private async fitting(
     { sql, values }: Conditions,
     limit: number,
-    { ids, after }: { ids?: readonly string[]; after?: string },
+    { ids, after, most }: { ids?: readonly string[]; after?: string; most: number },
   ): Promise<{ fitting: string[]; last: string | undefined }> {
     const among = ids === undefined ? 'id > $1' : 'id = any($1::text[])';
-    const most = ids === undefined ? STEP : Math.max(1, ids.length);
     type Found = { fitting: string[] | null; last: string | null; looked: number };
     const { rows } = await this.database.query<Found>(
       `with step as materialized (
@@ -141,7 +149,7 @@ export class MessageIndex {
     const { fitting, last = null, looked = 0 } = rows[0] ?? {};
     return {
       fitting: fitting ?? [],
-      last: ids !== undefined || looked < STEP || last === null ? undefined : last,
+      last: ids !== undefined || looked < most || last === null ? undefined : last,
     };
   }
 
