@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { throwIfInterrupted } from './interruption.mjs';
 import { demandFree } from './ports.mjs';
 import { launch, readPidFile, stopFamily } from './processes.mjs';
-import { launcherVariables, root } from './profile.mjs';
+import { launcherVariables, root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
 import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
 
@@ -24,6 +24,8 @@ import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
  */
 
 const main = join(root, 'dist/main.js');
+/** Short calls of the gateway's program take 2 s of CPU, on a starved machine ten times that. */
+const programLimitMs = 120_000;
 /** Backends that do not answer the gateway after this time are named. */
 const readyLimitMs = 30_000;
 /** A gateway that lives and does not listen: on a starved machine it may take half a minute. */
@@ -84,10 +86,10 @@ export function withMissing(env, wanted) {
   return Object.fromEntries([...others, ...now]);
 }
 
+/** The user's, and where Node keeps what it has compiled: a start asks the gateway's program three times. */
 function inheritedEnvironment() {
-  return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !launcherVariables.includes(name)),
-  );
+  const inherited = Object.entries(process.env).filter(([name]) => !launcherVariables.includes(name));
+  return { NODE_COMPILE_CACHE: join(stateDir, 'run/compiled'), ...Object.fromEntries(inherited) };
 }
 
 /**
@@ -100,7 +102,10 @@ export async function check(config) {
   const env = inheritedEnvironment();
   try {
     return JSON.parse(
-      await runProgram(process.execPath, [main, 'check', ...configArgs(config)], { env, timeoutMs: 20_000 }),
+      await runProgram(process.execPath, [main, 'check', ...configArgs(config)], {
+        env,
+        timeoutMs: programLimitMs,
+      }),
     );
   } catch (error) {
     if (error.exitCode === 78) throw Object.assign(new Error(error.output), { exitCode: 78 });
@@ -136,7 +141,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
  * @returns {Promise<Record<string, string>>} variables
  */
 export async function derivedTokens(env, config) {
-  const options = { env, timeoutMs: 20_000 };
+  const options = { env, timeoutMs: programLimitMs };
   const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], options);
   const { kv = {}, metricsToken } = JSON.parse(output);
   const [tokens = {}] = Object.values(kv);

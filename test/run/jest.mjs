@@ -2,7 +2,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Interrupted, interruption } from '../../compose/interruption.mjs';
-import { root } from '../../compose/profile.mjs';
+import { root, stateDir } from '../../compose/profile.mjs';
+
+const compiled = join(stateDir, 'run/compiled');
 
 /** No run of the tests takes this long (8 min on two cores, ten times that on a busy one); one that hangs must end all the same. */
 const limitMs = 180 * 60_000;
@@ -44,7 +46,8 @@ export async function runJest(args, { folder, variables }) {
   const jest = join(root, 'node_modules/jest/bin/jest.js');
   const child = spawn(process.execPath, [jest, '--runInBand', '--json', `--outputFile=${file}`, ...args], {
     cwd: root,
-    env: { ...process.env, ...variables },
+    // a gateway's start takes 1.9 s of CPU, 1.4 s with what was compiled before; the tests start some hundred of them
+    env: { NODE_COMPILE_CACHE: compiled, ...process.env, ...variables },
     // With --json the report goes to standard output as well; the file has it.
     stdio: ['ignore', 'ignore', 'inherit'],
     detached: true,
