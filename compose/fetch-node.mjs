@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { withLock } from './lock.mjs';
+import { npmPlaces } from './npm-places.mjs';
 import { succeed } from './processes.mjs';
 import { installTag, isInstalled, root, stateDir } from './profile.mjs';
 import { runProgram } from './run-program.mjs';
@@ -24,7 +25,11 @@ const npmFolder = isInstalled ? process.cwd() : root;
 export function npm(args, options = {}) {
   const { npm_execpath: own = '' } = process.env;
   const [file, first] = basename(own) === 'npm-cli.js' ? [process.execPath, [own]] : ['npm', []];
-  return runProgram(file, [...first, ...args], { cwd: npmFolder, ...options });
+  return runProgram(file, [...first, ...args], {
+    cwd: npmFolder,
+    ...options,
+    env: { ...npmPlaces(), ...options.env },
+  });
 }
 
 /** @throws {Error} when what npm has packed is not what the lock file names */

@@ -5,6 +5,7 @@ import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
 import { setupEnvironment } from './backend.mjs';
+import { explainNameless, fetchNames, initdbCommand } from './nameless-user.mjs';
 import {
   binOf,
   clusterToAdopt,
@@ -15,7 +16,7 @@ import {
 } from './postgres-clusters.mjs';
 import { adoptCluster } from './postgres-upgrade.mjs';
 import { programOf } from './programs/programs.mjs';
-import { commandAs, giveData, giveTo } from './unprivileged.mjs';
+import { giveData, giveTo } from './unprivileged.mjs';
 
 /** Makes a new cluster in an empty folder. */
 export async function initialize({ p, secrets, runner }, folder) {
@@ -30,11 +31,15 @@ export async function initialize({ p, secrets, runner }, folder) {
       ...['-D', folder, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
-    const { file, args } = commandAs(runner, join(binOf(p), 'initdb'), options);
+    const { tree } = programOf(p, 'postgres');
+    const places = { tree, bin: binOf(p), share: join(tree, `usr/share/postgresql/${majorHere(p)}`) };
+    const { file, args, env } = initdbCommand({ p, secrets, runner }, places, options);
     await runProgram(file, args, {
       cwd: p.run,
-      env: setupEnvironment(p, 'postgres'),
+      env: { ...setupEnvironment(p, 'postgres'), ...env },
       timeoutMs: 120_000,
+    }).catch((error) => {
+      throw explainNameless(error);
     });
   } finally {
     rmSync(passwordFile, { force: true });
@@ -120,7 +125,7 @@ export const postgres = {
       throw new Error(
         `PostgreSQL does not run below a folder with ", $, \` or \\ in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
       );
-    await installer.program('postgres');
+    await Promise.all([installer.program('postgres'), fetchNames(installer)]);
   },
   keeps: keptPrograms,
 

@@ -22,6 +22,7 @@ export function testPrograms(p, progress) {
       installer.program('compose'),
       installer.program('java'),
       fetchKafkaJars(p, (line) => progress('programs', line)),
+      installer.program('nss-wrapper'),
     ]);
     return {
       PORTICO_TEST_REDIS_NEWEST: join(newest, 'usr/bin/redis-server'),

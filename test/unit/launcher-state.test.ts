@@ -139,3 +139,20 @@ it('closes a folder of data to other users', async () => {
     console.log(statSync(folder).mode & 0o777);`;
   expect(await onState(script)).toBe(0o700);
 });
+
+it('gives npm a place for what it fetches where the home folder is none', async () => {
+  put('no-folder', '');
+  const script = `
+    import { npmPlaces } from './compose/npm-places.mjs';
+    delete process.env.npm_config_cache;
+    const places = [];
+    for (const home of ['no-folder/home', 'home']) {
+      process.env.HOME = process.env.at + '/' + home;
+      places.push(npmPlaces());
+    }
+    console.log(JSON.stringify(places));`;
+  expect(await onState(script)).toEqual([
+    { HOME: join(folder, 'no-folder/home'), npm_config_cache: join(folder, 'npm-cache') },
+    {},
+  ]);
+});

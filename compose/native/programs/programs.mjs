@@ -171,15 +171,17 @@ export function programInstaller(p, say, lockedOnly = false) {
     const wanted = digestOf(name, packages);
     const known = present(p)[name];
     const there = known?.wanted === wanted && existsSync(join(p.programs, known.tree));
-    const runs = name === 'patchelf' || (there && isRelocated(join(p.programs, known.tree)));
+    const recipe = recipeOf(name);
+    // patchelf itself is always called through its loader, a library is loaded by another program
+    const staysAsItIs = name === 'patchelf' || recipe.isLibrary === true;
+    const runs = staysAsItIs || (there && isRelocated(join(p.programs, known.tree)));
     if (there && runs) return join(p.programs, known.tree);
     const got = there ? known : { wanted, ...(await obtain(name, locked, packages)) };
     const tree = join(p.programs, got.tree);
-    // patchelf itself is always called through its loader
-    if (name !== 'patchelf') await relocate(tree, await patchelf(), recipeOf(name).runPath);
+    if (!staysAsItIs) await relocate(tree, await patchelf(), recipe.runPath);
     writePrivateFile(noteOf(p), JSON.stringify({ ...present(p), [name]: got }, null, 2));
     if (got.instead && !there)
-      say(`${recipeOf(name).title} ${got.version}, because Debian's archive no longer has ${got.instead}`);
+      say(`${recipe.title} ${got.version}, because Debian's archive no longer has ${got.instead}`);
     return tree;
   }
 
