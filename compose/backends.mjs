@@ -9,7 +9,7 @@ import { withLock } from './lock.mjs';
 import { nativeBackends } from './native/native-backends.mjs';
 import { testPrograms } from './native/test-programs.mjs';
 import { forgetPorts, makeFolders, notePorts, profile } from './profile.mjs';
-import { secretsOf } from './secrets.mjs';
+import { demandSecrets, secretsOf } from './secrets.mjs';
 
 /**
  * The backends of one profile, however they run.
@@ -43,6 +43,7 @@ export async function backends(name) {
   let refused = false;
   const start = async (names, progress) => {
     refused = true;
+    demandSecrets(p);
     await demandEngine(engine);
     refused = false;
     const isFirst = noteEngine(p, engine);

@@ -5,6 +5,7 @@ import { throwIfInterrupted } from '../interruption.mjs';
 import { demandFree } from '../ports.mjs';
 import { readProcess } from '../process-table.mjs';
 import { familyOf, launch, readPidFile, signalAll, stopFamily, tagged, waitGone } from '../processes.mjs';
+import { commandLine } from '../profile.mjs';
 import { commandAs, runnerFor } from './unprivileged.mjs';
 
 /**
@@ -19,7 +20,8 @@ import { commandAs, runnerFor } from './unprivileged.mjs';
  * @property {(p: import('../profile.mjs').Profile) => string[]} [keeps] folders of programs that its data still need
  * @property {(context: Running, progress: (line: string) => void) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
  * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
- * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
+ * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready, WrongPassword where
+ *   it will not be
  * @property {(context: Context, words: string) => string | undefined} [explain] why it ended at start, from the end of
  *   its log; undefined: the log says it best
  * @property {(context: Context) => string[]} [notes] what the user should know of it although it runs
@@ -29,6 +31,9 @@ import { commandAs, runnerFor } from './unprivileged.mjs';
  * @typedef {Context & {runner: import('./unprivileged.mjs').Runner}} Running
  * @typedef {{name: string, file: string, args: string[], env?: Record<string, string>, cwd: string}} ProcessSpec
  */
+
+/** A backend that answers and takes another password than ours: waiting does not change its mind. */
+export class WrongPassword extends Error {}
 
 const startLimitMs = 90_000;
 const pollMs = 100;
@@ -66,6 +71,11 @@ function lastWords(p, name) {
   }
 }
 
+const wrongPassword = (p, name) =>
+  new Error(
+    `${name} refuses the password of ${join(p.dir, 'secrets.env')}, which was changed since it was started: put the old one back, or ${commandLine('stop')}, after which ${commandLine('start')} sets the new one and keeps the data`,
+  );
+
 /** Polls the handshake until it succeeds, the process ends, or the time is over. */
 async function waitReady(context, backend, limitMs) {
   const deadline = Date.now() + limitMs;
@@ -75,6 +85,7 @@ async function waitReady(context, backend, limitMs) {
       await backend.prepare?.(context);
       return await backend.ready(context);
     } catch (error) {
+      if (error instanceof WrongPassword) throw wrongPassword(context.p, backend.name);
       if (!readPidFile(pidFileOf(context.p, backend.name))) {
         const words = lastWords(context.p, backend.name);
         throw new Error(

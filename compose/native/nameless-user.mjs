@@ -66,16 +66,18 @@ function writeScript(file, { loader, wrapper, program }) {
 }
 
 /**
- * How initdb is started. It asks who it is, and so does the `postgres` beside it, which it starts: both get the library
- * from their own loader. By LD_PRELOAD it would go into the system's shell between them, too, whose libc may be older.
+ * How initdb, or `postgres --single`, is started, which ask who they are. So does the `postgres` that initdb starts: both
+ * get the library from their own loader. By LD_PRELOAD it would go into the system's shell between them, too, whose libc
+ * may be older.
  * @param {import('./backend.mjs').Running} context
  * @param {{tree: string, bin: string, share: string}} places of PostgreSQL
+ * @param {'initdb' | 'postgres'} program
  * @param {string[]} options
  * @returns {{file: string, args: string[], env: Record<string, string>}}
  */
-export function initdbCommand({ p, runner }, { tree, bin, share }, options) {
+export function commandWithName({ p, runner }, { tree, bin, share }, program, options) {
   if (!isNameless() || !isThere(p, library))
-    return { ...commandAs(runner, join(bin, 'initdb'), options), env: {} };
+    return { ...commandAs(runner, join(bin, program), options), env: {} };
   const folder = join(p.run, 'initdb');
   mkdirSync(folder, { recursive: true });
   const [passwd, group] = [join(folder, 'passwd'), join(folder, 'group')];
@@ -83,12 +85,14 @@ export function initdbCommand({ p, runner }, { tree, bin, share }, options) {
   writeFileSync(group, `portico:x:${runner.gid}:\n`);
   const own = { loader: loaderOf(tree).loader, wrapper: wrapperOf(p) };
   writeScript(join(folder, 'postgres'), { ...own, program: join(bin, 'postgres') });
+  const env = { NSS_WRAPPER_PASSWD: passwd, NSS_WRAPPER_GROUP: group };
+  if (program === 'postgres') return { file: join(folder, 'postgres'), args: options, env };
   // it looks for `postgres` where it lies itself
   copyFileSync(join(bin, 'initdb'), join(folder, 'initdb'));
   return {
     file: own.loader,
     args: ['--preload', own.wrapper, join(folder, 'initdb'), '-L', share, ...options],
-    env: { NSS_WRAPPER_PASSWD: passwd, NSS_WRAPPER_GROUP: group },
+    env,
   };
 }
 

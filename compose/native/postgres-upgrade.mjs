@@ -68,6 +68,8 @@ async function waitReady(bin, server, env) {
       return;
     } catch (error) {
       if (error instanceof Interrupted) throw error;
+      if (/password authentication failed/.test(error.message))
+        throw new Error('it refuses PORTICO_POSTGRES_ADMIN_PASSWORD of secrets.env');
       if (Date.now() > deadline) throw new Error(`it does not answer: ${error.message}`);
     }
     await sleep(200);

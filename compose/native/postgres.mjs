@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readProcess, worksIn } from '../process-table.mjs';
 import { root } from '../profile.mjs';
 import { runProgram } from '../run-program.mjs';
 import { writePrivateFile } from '../secrets.mjs';
-import { setupEnvironment } from './backend.mjs';
-import { explainNameless, fetchNames, initdbCommand } from './nameless-user.mjs';
+import { setupEnvironment, WrongPassword } from './backend.mjs';
+import { commandWithName, explainNameless, fetchNames } from './nameless-user.mjs';
 import {
   binOf,
   clusterToAdopt,
@@ -17,6 +18,43 @@ import {
 import { adoptCluster } from './postgres-upgrade.mjs';
 import { programOf } from './programs/programs.mjs';
 import { giveData, giveTo } from './unprivileged.mjs';
+
+/** initdb takes a second or two; data that were not closed are recovered first. */
+const setupLimitMs = 600_000;
+
+/** Runs one of Postgres' programs to its end, as the user that the server runs as. */
+async function runOnce(context, program, options, input = '') {
+  const { p } = context;
+  const { tree } = programOf(p, 'postgres');
+  const places = { tree, bin: binOf(p), share: join(tree, `usr/share/postgresql/${majorHere(p)}`) };
+  const { file, args, env } = commandWithName(context, places, program, options);
+  await runProgram(file, args, {
+    cwd: p.run,
+    env: { ...setupEnvironment(p, 'postgres'), ...env },
+    input,
+    timeoutMs: setupLimitMs,
+  }).catch((error) => {
+    throw explainNameless(error);
+  });
+}
+
+/** The digest of the administrator's password that the data hold, beside them. */
+const passwordMarkOf = (dataDir) => `${dataDir}.admin`;
+const digestOf = (text) => createHash('sha256').update(text).digest('hex');
+
+function notePassword(dataDir, password) {
+  writePrivateFile(passwordMarkOf(dataDir), digestOf(password));
+}
+
+/** Data from earlier take the administrator's password of today, where it is another one. */
+async function takePassword(context, dataDir) {
+  const { PORTICO_POSTGRES_ADMIN_PASSWORD: password } = context.secrets;
+  const mark = passwordMarkOf(dataDir);
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === digestOf(password)) return;
+  const statement = `alter role postgres password '${password.replaceAll("'", "''")}';\n`;
+  await runOnce(context, 'postgres', ['--single', '-D', dataDir, 'postgres'], statement);
+  notePassword(dataDir, password);
+}
 
 /** Makes a new cluster in an empty folder. */
 export async function initialize({ p, secrets, runner }, folder) {
@@ -31,16 +69,7 @@ export async function initialize({ p, secrets, runner }, folder) {
       ...['-D', folder, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
-    const { tree } = programOf(p, 'postgres');
-    const places = { tree, bin: binOf(p), share: join(tree, `usr/share/postgresql/${majorHere(p)}`) };
-    const { file, args, env } = initdbCommand({ p, secrets, runner }, places, options);
-    await runProgram(file, args, {
-      cwd: p.run,
-      env: { ...setupEnvironment(p, 'postgres'), ...env },
-      timeoutMs: 120_000,
-    }).catch((error) => {
-      throw explainNameless(error);
-    });
+    await runOnce({ p, secrets, runner }, 'initdb', options);
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -59,6 +88,7 @@ async function ensureCluster(context, progress) {
   await initialize(context, half);
   if (older !== undefined) await adoptCluster(context, older, half, progress);
   renameSync(half, folder);
+  notePassword(folder, context.secrets.PORTICO_POSTGRES_ADMIN_PASSWORD);
   return folder;
 }
 
@@ -89,11 +119,14 @@ function writeConfiguration(p, runner, dataDir) {
 /** Runs SQL over TCP; the password goes by the environment, the statements by standard input. */
 async function sql({ p }, user, password, database, text) {
   const target = ['-h', '127.0.0.1', '-p', String(p.ports.postgres), '-U', user, '-d', database];
-  return runProgram(join(binOf(p), 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
+  const reply = runProgram(join(binOf(p), 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
     env: { PGPASSWORD: password, PGCONNECT_TIMEOUT: '2' },
     input: text,
     cwd: '/',
     timeoutMs: 10_000,
+  });
+  return reply.catch((error) => {
+    throw /password authentication failed/.test(error.message) ? new WrongPassword() : error;
   });
 }
 
@@ -135,6 +168,7 @@ export const postgres = {
     giveData(runner, dataDir);
     writeConfiguration(p, runner, dataDir);
     dropStaleLock(dataDir);
+    await takePassword(context, dataDir);
     return [{ name: 'postgres', file: join(binOf(p), 'postgres'), args: ['-D', dataDir], cwd: '/' }];
   },
 
