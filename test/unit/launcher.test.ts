@@ -65,6 +65,20 @@ describe('a second start', () => {
   });
 });
 
+describe('the card', () => {
+  it("shows of each backend's reason what is wrong and the way out, however much stands between", async () => {
+    const report = { url: 'http://a', services: ['queue'], urls: { queue: 'http://a/queue' } };
+    const reasons = [`postgres: the data are old${' .'.repeat(500)} Move them away.`, 'rabbitmq: no room'];
+    const env = { PORTICO_QUEUE_MISSING: reasons.join('; ') };
+    const about = { file: '/x', down: [], notes: [], logs: 'logs/' };
+    const text = await evaluate('compose/card.mjs', `m.card(...${JSON.stringify([report, env, about])})`);
+    expect(text).toMatch(
+      /NOT AVAILABLE: postgres: the data are old .*all of it in the gateway's log.* Move them away\.\n +NOT AVAILABLE: rabbitmq: no room\n/,
+    );
+    expect(String(text).length).toBeLessThan(1_500);
+  });
+});
+
 describe('Node', () => {
   it('fits the gateway as package.json says', async () => {
     expect(manifest.engines.node).toBe('^22.19.0 || >=24.0.0');
