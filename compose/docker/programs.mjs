@@ -1,6 +1,6 @@
 import { installNative } from '../native/native-backends.mjs';
 import { programInstaller } from '../native/programs/programs.mjs';
-import { makeFolders, profile } from '../profile.mjs';
+import { makeFolders, profile } from '../state/profile.mjs';
 
 // Fetches the backends' programs and starts none of them: for an image that is to hold them.
 const p = profile('dev');

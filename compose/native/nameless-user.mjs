@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted } from '../interruption.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
 import { isThere, programOf } from './programs/programs.mjs';
 import { loaderOf } from './programs/relocate.mjs';
 import { commandAs } from './unprivileged.mjs';

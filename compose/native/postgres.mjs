@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcess, worksIn } from '../process-table.mjs';
-import { root } from '../profile.mjs';
-import { runProgram } from '../run-program.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { readProcess, worksIn } from '../processes/process-table.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 import { setupEnvironment, WrongPassword } from './backend.mjs';
 import { commandWithName, explainNameless, fetchNames } from './nameless-user.mjs';
 import {

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../profile.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { programOf } from './programs/programs.mjs';

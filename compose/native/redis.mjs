@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted } from '../interruption.mjs';
-import { root } from '../profile.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { architecture } from './programs/archive.mjs';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runProgram } from '../../compose/run-program.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
 import { demand } from './score.mjs';
 
 /** Ends the program in a container as a fault would: process 1 is the init, its child the program. Works without a shell, too. */

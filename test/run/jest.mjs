@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted, interruption } from '../../compose/interruption.mjs';
-import { root } from '../../compose/profile.mjs';
+import { Interrupted, interruption } from '../../compose/processes/interruption.mjs';
+import { root } from '../../compose/state/profile.mjs';
 
 /** No run of the tests takes this long (8 min on two cores, ten times that on a busy one); one that hangs must end all the same. */
 const limitMs = 180 * 60_000;

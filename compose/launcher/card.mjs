@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { stateDir } from './profile.mjs';
-import { writePrivateFile } from './secrets.mjs';
+import { stateDir } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 
 /** @type {Record<string, string[]>} the variables of each service that a client needs beside its URL */
 const credentials = {

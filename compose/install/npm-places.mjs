@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { stateDir } from './profile.mjs';
+import { stateDir } from '../state/profile.mjs';
 
 /** Whether this user may write in a folder, or make it. */
 function isWithinReach(folder) {

@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { withLock } from './lock.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { succeed } from '../processes/processes.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { installTag, isInstalled, root, stateDir } from '../state/profile.mjs';
 import { npmPlaces } from './npm-places.mjs';
-import { succeed } from './processes.mjs';
-import { installTag, isInstalled, root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
 
 /** What `npm ci` and the compiler made is marked with the digest of what it was made from. */
 const packagesMark = join(root, 'node_modules/.portico-lock');

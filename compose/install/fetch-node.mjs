@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { withLock } from './lock.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { succeed } from '../processes/processes.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { installTag, isInstalled, root, stateDir } from '../state/profile.mjs';
 import { npmPlaces } from './npm-places.mjs';
-import { succeed } from './processes.mjs';
-import { installTag, isInstalled, root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
 
 /** The Node, and the npm, that are fetched where an older Node is installed, with their digests. */
 const locked = JSON.parse(readFileSync(new URL('node-lock.json', import.meta.url), 'utf8'));
@@ -39,7 +39,9 @@ async function download({ name, version, integrity }, folder, env) {
   const file = join(folder, said.trim().split('\n').at(-1) ?? '');
   const digest = createHash('sha512').update(readFileSync(file)).digest('base64');
   if (`sha512-${digest}` !== integrity)
-    throw new Error(`${name} ${version} as the registry gives it is not what compose/node-lock.json names`);
+    throw new Error(
+      `${name} ${version} as the registry gives it is not what compose/install/node-lock.json names`,
+    );
   return file;
 }
 
