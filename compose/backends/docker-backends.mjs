@@ -118,7 +118,7 @@ async function untilChecked(running, name) {
 /**
  * The four backends as containers of compose.yaml.
  * @param {import('../native/backend.mjs').Context} context
- * @returns {import('./backends.mjs').BackendSet}
+ * @returns {import('../native/backend-set.mjs').BackendSet}
  */
 export function dockerBackends(context) {
   const { p } = context;

@@ -73,7 +73,7 @@ async function startOne(context, backend, progress) {
 /**
  * The four backends as processes of this machine.
  * @param {import('./backend.mjs').Context} context
- * @returns {import('../backends/backends.mjs').BackendSet}
+ * @returns {import('./backend-set.mjs').BackendSet}
  */
 export function nativeBackends(context) {
   const { p } = context;

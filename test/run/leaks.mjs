@@ -86,7 +86,7 @@ async function settled(name, ask) {
 
 /**
  * What the tests left behind in the backends and among the processes. Forgotten processes are ended.
- * @param {import('../../compose/backends/backends.mjs').BackendSet & {profile: import('../../compose/state/profile.mjs').Profile}} set
+ * @param {import('../../compose/native/backend-set.mjs').BackendSet & {profile: import('../../compose/state/profile.mjs').Profile}} set
  * @param {string[]} names the backends that the tests used
  * @param {string} mark the variable, `NAME=value`, that every process of the test run carries
  * @returns {Promise<string[]>} one line each; empty when all is clean
