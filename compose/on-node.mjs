@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import { demandNode, goOnWith, isFit } from './node.mjs';
+import { demandNode, goOnWith, isFit } from './install/node.mjs';
 
 // Runs a script for developers, `node compose/on-node.mjs FILE ARGUMENT ...`, on a Node that the gateway is made for.
 
@@ -8,8 +8,8 @@ demandNode();
 async function main(argv) {
   const [file, ...args] = argv;
   if (!isFit(process.versions.node)) {
-    const { fetchedNode, fetchNode } = await import('./fetch-node.mjs');
-    const { demandFetch } = await import('./preflight.mjs');
+    const { fetchedNode, fetchNode } = await import('./install/fetch-node.mjs');
+    const { demandFetch } = await import('./launcher/preflight.mjs');
     if (fetchedNode() === undefined) await demandFetch();
     await goOnWith(fetchedNode() ?? (await fetchNode()), [file, ...args]);
   }

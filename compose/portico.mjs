@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { demandNode } from './node.mjs';
+import { demandNode } from './install/node.mjs';
 
 demandNode();
-import('./cli.mjs').then(({ main }) => main(process.argv.slice(2)));
+import('./launcher/cli.mjs').then(({ main }) => main(process.argv.slice(2)));

@@ -1,73 +1,9 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { makeFolders, profile } from './profile.mjs';
+import { makeFolders, profile } from './state/profile.mjs';
+import { secretsOf } from './state/secrets.mjs';
 
-/** 32 random bytes are 43 characters of base64url: no character that a URL, an ini file or SQL would have to escape. */
-const secret = (prefix = '') => prefix + randomBytes(32).toString('base64url');
-
-/** Every secret of a profile and how it is made. A name added here is added to existing files at the next start. */
-const makers = {
-  PORTICO_REDIS_PASSWORD: () => secret(),
-  PORTICO_POSTGRES_PASSWORD: () => secret(),
-  PORTICO_POSTGRES_ADMIN_PASSWORD: () => secret(),
-  PORTICO_RABBITMQ_PASSWORD: () => secret(),
-  PORTICO_RABBITMQ_COOKIE: () => secret(),
-  PORTICO_VECTOR_TOKEN: () => secret(),
-  PORTICO_VECTOR_READONLY_TOKEN: () => secret(),
-  PORTICO_BROKER_USERNAME: () => `portico-${randomBytes(6).toString('hex')}`,
-  PORTICO_BROKER_PASSWORD: () => secret(),
-  PORTICO_QUEUE_TOKEN: () => secret(),
-  PORTICO_QUEUE_CURRENT_SIGNING_KEY: () => secret('sig_'),
-  PORTICO_QUEUE_NEXT_SIGNING_KEY: () => secret('sig_'),
-  PORTICO_METRICS_TOKEN: () => secret(),
-};
-
-/** The names that go to the gateway as they are; the others are parts of the backends' addresses. */
-export const gatewaySecrets = Object.keys(makers).filter((name) =>
-  /^PORTICO_(KV|VECTOR|BROKER|QUEUE|METRICS)_/.test(name),
-);
-
-/** Reads lines of `NAME=value`; comments and empty lines are passed over. */
-export function parseEnvFile(text) {
-  const lines = text.split('\n').filter((line) => /^[A-Z_]+=/.test(line));
-  return Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-  );
-}
-
-/** Replaces a file that holds secrets in one step; only the owner may read it. */
-export function writePrivateFile(file, text) {
-  const fresh = `${file}.new`;
-  writeFileSync(fresh, text, { mode: 0o600 });
-  renameSync(fresh, file);
-}
-
-/**
- * The profile's secrets, made at the first call and kept in `secrets.env` (mode 600).
- * @param {import('./profile.mjs').Profile} p
- * @returns {Record<string, string>}
- */
-export function secretsOf(p) {
-  const file = join(p.dir, 'secrets.env');
-  const known = existsSync(file) ? parseEnvFile(readFileSync(file, 'utf8')) : {};
-  const missing = Object.keys(makers).filter((name) => !known[name]);
-  for (const name of missing) known[name] = makers[name]();
-  if (missing.length > 0) {
-    const lines = Object.entries(known).map(([name, value]) => `${name}=${value}`);
-    writePrivateFile(
-      file,
-      `# Made by npm start. Delete a line to have that secret made anew, but not PORTICO_POSTGRES_ADMIN_PASSWORD: it is part of\n# Postgres' data.\n${lines.join('\n')}\n`,
-    );
-  }
-  return known;
-}
-
-// For those who run compose.yaml by hand.
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const p = profile('dev');
-  makeFolders(p);
-  secretsOf(p);
-  console.log(join(p.dir, 'secrets.env'));
-}
+// For those who run compose.yaml by hand: makes the secrets and says where they are.
+const p = profile('dev');
+makeFolders(p);
+secretsOf(p);
+console.log(join(p.dir, 'secrets.env'));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../compose/profile.mjs';
+import { root } from '../compose/state/profile.mjs';
 
 // Renews what the documentation takes from the schemas: config/openapi.json, config/portico.yaml and the table in docs/configuration.md.
 const gateway = (...command) =>

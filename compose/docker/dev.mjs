@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { root, stateDir } from '../profile.mjs';
-import { parseEnvFile } from '../secrets.mjs';
+import { root, stateDir } from '../state/profile.mjs';
+import { parseEnvFile } from '../state/secrets.mjs';
 
 // The program of the image portico:dev: `portico start`, with the backends' programs of the image and data in one volume.
 

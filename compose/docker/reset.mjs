@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import kafkajs from 'kafkajs';
 import pg from 'pg';
-import { stateDir } from '../profile.mjs';
+import { stateDir } from '../state/profile.mjs';
 
 // Wipes what a test has left in the image portico:dev: `docker exec CONTAINER reset`. The gateway goes on; declared topics
 // and indexes stay, empty. Offsets of topics go on counting. Signing keys and the schema's version are not touched.

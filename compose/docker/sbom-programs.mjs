@@ -4,7 +4,7 @@ import { lockedHere } from '../native/programs/lock-file.mjs';
 
 // Adds to the image's SBOM what portico:dev holds beside: the packages of Debian's archive and Kafka's jars.
 const file = process.argv[2] ?? 'sbom.cdx.json';
-const held = ['patchelf', 'redis', 'postgres', 'java', 'rabbitmq'];
+const held = ['patchelf', 'redis', 'postgres', 'java', 'rabbitmq', 'nss-wrapper'];
 const { lock, programs } = lockedHere();
 
 function debianComponent(path) {

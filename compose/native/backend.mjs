@@ -1,34 +1,47 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { throwIfInterrupted } from '../interruption.mjs';
-import { demandFree } from '../ports.mjs';
-import { readProcess } from '../process-table.mjs';
-import { familyOf, launch, readPidFile, signalAll, stopFamily, tagged, waitGone } from '../processes.mjs';
+import { throwIfInterrupted } from '../processes/interruption.mjs';
+import { demandFree } from '../processes/ports.mjs';
+import { readProcess } from '../processes/process-table.mjs';
+import {
+  familyOf,
+  launch,
+  readPidFile,
+  signalAll,
+  stopFamily,
+  tagged,
+  waitGone,
+} from '../processes/processes.mjs';
+import { commandLine } from '../state/profile.mjs';
 import { commandAs, runnerFor } from './unprivileged.mjs';
 
 /**
  * What the launcher must know of a backend; each file beside this one exports one.
  * @typedef {object} Backend
  * @property {string} name
- * @property {(keyof import('../profile.mjs').Ports)[]} ports what it listens on; the first is the clients'
+ * @property {(keyof import('../state/profile.mjs').Ports)[]} ports what it listens on; the first is the clients'
  * @property {NodeJS.Signals} stopSignal the polite one
  * @property {number} graceMs how long a polite stop may take
  * @property {(installer: import('./programs/programs.mjs').Installer) => Promise<unknown>} install
  *   brings its programs; quick when they are there
- * @property {(p: import('../profile.mjs').Profile) => string[]} [keeps] folders of programs that its data still need
+ * @property {(p: import('../state/profile.mjs').Profile) => string[]} [keeps] folders of programs that its data still need
  * @property {(context: Running, progress: (line: string) => void) => Promise<ProcessSpec[]>} processes writes the configuration, says what to run
  * @property {(context: Context) => Promise<void>} [prepare] what must be there before clients come; may run often
- * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready
+ * @property {(context: Context) => Promise<void>} ready a handshake; throws while the backend is not ready, WrongPassword where
+ *   it will not be
  * @property {(context: Context, words: string) => string | undefined} [explain] why it ended at start, from the end of
  *   its log; undefined: the log says it best
  * @property {(context: Context) => string[]} [notes] what the user should know of it although it runs
  * @property {(context: Context) => Record<string, string>} urls its addresses, as the gateway's environment
  *
- * @typedef {{p: import('../profile.mjs').Profile, secrets: Record<string, string>}} Context
+ * @typedef {{p: import('../state/profile.mjs').Profile, secrets: Record<string, string>}} Context
  * @typedef {Context & {runner: import('./unprivileged.mjs').Runner}} Running
  * @typedef {{name: string, file: string, args: string[], env?: Record<string, string>, cwd: string}} ProcessSpec
  */
+
+/** A backend that answers and takes another password than ours: waiting does not change its mind. */
+export class WrongPassword extends Error {}
 
 const startLimitMs = 90_000;
 const pollMs = 100;
@@ -41,7 +54,7 @@ const companions = { rabbitmq: ['rabbitmq-epmd'], postgres: ['postgres-setup'], 
 /**
  * The environment of what prepares a backend's data: when its launcher is killed it goes on, and must have ended before
  * the next one touches the same folder.
- * @param {import('../profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @param {'postgres' | 'kafka'} name
  */
 export const setupEnvironment = (p, name) => ({ ...locale, ...tagged(pidFileOf(p, `${name}-setup`)) });
@@ -66,6 +79,11 @@ function lastWords(p, name) {
   }
 }
 
+const wrongPassword = (p, name) =>
+  new Error(
+    `${name} refuses the password of ${join(p.dir, 'secrets.env')}, which was changed since it was started: put the old one back, or ${commandLine('stop')}, after which ${commandLine('start')} sets the new one and keeps the data`,
+  );
+
 /** Polls the handshake until it succeeds, the process ends, or the time is over. */
 async function waitReady(context, backend, limitMs) {
   const deadline = Date.now() + limitMs;
@@ -75,6 +93,7 @@ async function waitReady(context, backend, limitMs) {
       await backend.prepare?.(context);
       return await backend.ready(context);
     } catch (error) {
+      if (error instanceof WrongPassword) throw wrongPassword(context.p, backend.name);
       if (!readPidFile(pidFileOf(context.p, backend.name))) {
         const words = lastWords(context.p, backend.name);
         throw new Error(

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../profile.mjs';
-import { runProgram } from '../run-program.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 import { setupEnvironment } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
@@ -12,7 +12,7 @@ import { commandAs, giveData, giveTo } from './unprivileged.mjs';
 
 const here = join(root, 'compose/native');
 
-/** @param {import('../profile.mjs').Profile} p @returns {string} the home of Java's programs */
+/** @param {import('../state/profile.mjs').Profile} p @returns {string} the home of Java's programs */
 export function javaHomeOf(p) {
   const machines = join(programOf(p, 'java').tree, 'usr/lib/jvm');
   const home = readdirSync(machines).find((name) => existsSync(join(machines, name, 'bin/java')));

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted } from '../interruption.mjs';
-import { withLock } from '../lock.mjs';
-import { profile, profileNames, stateDir } from '../profile.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { profile, profileNames, stateDir } from '../state/profile.mjs';
 import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './backend.mjs';
 import { kafka } from './kafka.mjs';
 import { postgres } from './postgres.mjs';
@@ -47,7 +47,7 @@ async function install(p, list, progress, lockedOnly) {
 
 /**
  * Installs what backends need to run as processes, without starting them.
- * @param {import('../profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @param {string[] | undefined} names
  * @param {(name: string, line: string) => void} progress
  * @param {boolean} [lockedOnly] only what the lock file names
@@ -73,7 +73,7 @@ async function startOne(context, backend, progress) {
 /**
  * The four backends as processes of this machine.
  * @param {import('./backend.mjs').Context} context
- * @returns {import('../backends.mjs').BackendSet}
+ * @returns {import('./backend-set.mjs').BackendSet}
  */
 export function nativeBackends(context) {
   const { p } = context;

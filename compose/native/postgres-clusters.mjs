@@ -7,7 +7,7 @@ import { isThere, programOf } from './programs/programs.mjs';
  * @typedef {{folder: string, major: number}} Cluster
  */
 
-/** @param {import('../profile.mjs').Profile} p */
+/** @param {import('../state/profile.mjs').Profile} p */
 export const majorHere = (p) => Number(programOf(p, 'postgres').version.split('.')[0]);
 
 /** @returns {string} the folder of the server's and its clients' programs */

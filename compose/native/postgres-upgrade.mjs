@@ -3,9 +3,9 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Interrupted, interruption } from '../interruption.mjs';
-import { freePort } from '../ports.mjs';
-import { runProgram } from '../run-program.mjs';
+import { Interrupted, interruption } from '../processes/interruption.mjs';
+import { freePort } from '../processes/ports.mjs';
+import { runProgram } from '../processes/run-program.mjs';
 import { setupEnvironment } from './backend.mjs';
 import { binOf, majorHere, programsFor } from './postgres-clusters.mjs';
 import { commandAs, giveData } from './unprivileged.mjs';
@@ -68,6 +68,8 @@ async function waitReady(bin, server, env) {
       return;
     } catch (error) {
       if (error instanceof Interrupted) throw error;
+      if (/password authentication failed/.test(error.message))
+        throw new Error('it refuses PORTICO_POSTGRES_ADMIN_PASSWORD of secrets.env');
       if (Date.now() > deadline) throw new Error(`it does not answer: ${error.message}`);
     }
     await sleep(200);

@@ -1,10 +1,12 @@
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcess, worksIn } from '../process-table.mjs';
-import { root } from '../profile.mjs';
-import { runProgram } from '../run-program.mjs';
-import { writePrivateFile } from '../secrets.mjs';
-import { setupEnvironment } from './backend.mjs';
+import { readProcess, worksIn } from '../processes/process-table.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
+import { setupEnvironment, WrongPassword } from './backend.mjs';
+import { commandWithName, explainNameless, fetchNames } from './nameless-user.mjs';
 import {
   binOf,
   clusterToAdopt,
@@ -15,7 +17,44 @@ import {
 } from './postgres-clusters.mjs';
 import { adoptCluster } from './postgres-upgrade.mjs';
 import { programOf } from './programs/programs.mjs';
-import { commandAs, giveData, giveTo } from './unprivileged.mjs';
+import { giveData, giveTo } from './unprivileged.mjs';
+
+/** initdb takes a second or two; data that were not closed are recovered first. */
+const setupLimitMs = 600_000;
+
+/** Runs one of Postgres' programs to its end, as the user that the server runs as. */
+async function runOnce(context, program, options, input = '') {
+  const { p } = context;
+  const { tree } = programOf(p, 'postgres');
+  const places = { tree, bin: binOf(p), share: join(tree, `usr/share/postgresql/${majorHere(p)}`) };
+  const { file, args, env } = commandWithName(context, places, program, options);
+  await runProgram(file, args, {
+    cwd: p.run,
+    env: { ...setupEnvironment(p, 'postgres'), ...env },
+    input,
+    timeoutMs: setupLimitMs,
+  }).catch((error) => {
+    throw explainNameless(error);
+  });
+}
+
+/** The digest of the administrator's password that the data hold, beside them. */
+const passwordMarkOf = (dataDir) => `${dataDir}.admin`;
+const digestOf = (text) => createHash('sha256').update(text).digest('hex');
+
+function notePassword(dataDir, password) {
+  writePrivateFile(passwordMarkOf(dataDir), digestOf(password));
+}
+
+/** Data from earlier take the administrator's password of today, where it is another one. */
+async function takePassword(context, dataDir) {
+  const { PORTICO_POSTGRES_ADMIN_PASSWORD: password } = context.secrets;
+  const mark = passwordMarkOf(dataDir);
+  if (existsSync(mark) && readFileSync(mark, 'utf8') === digestOf(password)) return;
+  const statement = `alter role postgres password '${password.replaceAll("'", "''")}';\n`;
+  await runOnce(context, 'postgres', ['--single', '-D', dataDir, 'postgres'], statement);
+  notePassword(dataDir, password);
+}
 
 /** Makes a new cluster in an empty folder. */
 export async function initialize({ p, secrets, runner }, folder) {
@@ -30,12 +69,7 @@ export async function initialize({ p, secrets, runner }, folder) {
       ...['-D', folder, '-U', 'postgres', '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
       ...['--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'],
     ];
-    const { file, args } = commandAs(runner, join(binOf(p), 'initdb'), options);
-    await runProgram(file, args, {
-      cwd: p.run,
-      env: setupEnvironment(p, 'postgres'),
-      timeoutMs: 120_000,
-    });
+    await runOnce({ p, secrets, runner }, 'initdb', options);
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -54,6 +88,7 @@ async function ensureCluster(context, progress) {
   await initialize(context, half);
   if (older !== undefined) await adoptCluster(context, older, half, progress);
   renameSync(half, folder);
+  notePassword(folder, context.secrets.PORTICO_POSTGRES_ADMIN_PASSWORD);
   return folder;
 }
 
@@ -84,11 +119,14 @@ function writeConfiguration(p, runner, dataDir) {
 /** Runs SQL over TCP; the password goes by the environment, the statements by standard input. */
 async function sql({ p }, user, password, database, text) {
   const target = ['-h', '127.0.0.1', '-p', String(p.ports.postgres), '-U', user, '-d', database];
-  return runProgram(join(binOf(p), 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
+  const reply = runProgram(join(binOf(p), 'psql'), ['-X', '-qtA', '-v', 'ON_ERROR_STOP=1', ...target], {
     env: { PGPASSWORD: password, PGCONNECT_TIMEOUT: '2' },
     input: text,
     cwd: '/',
     timeoutMs: 10_000,
+  });
+  return reply.catch((error) => {
+    throw /password authentication failed/.test(error.message) ? new WrongPassword() : error;
   });
 }
 
@@ -120,7 +158,7 @@ export const postgres = {
       throw new Error(
         `PostgreSQL does not run below a folder with ", $, \` or \\ in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
       );
-    await installer.program('postgres');
+    await Promise.all([installer.program('postgres'), fetchNames(installer)]);
   },
   keeps: keptPrograms,
 
@@ -130,6 +168,7 @@ export const postgres = {
     giveData(runner, dataDir);
     writeConfiguration(p, runner, dataDir);
     dropStaleLock(dataDir);
+    await takePassword(context, dataDir);
     return [{ name: 'postgres', file: join(binOf(p), 'postgres'), args: ['-D', dataDir], cwd: '/' }];
   },
 

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../profile.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
+import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { programOf } from './programs/programs.mjs';
 import { giveData, giveTo } from './unprivileged.mjs';
@@ -95,6 +96,13 @@ function longString(text) {
   return Buffer.concat([length, Buffer.from(text)]);
 }
 
+/** Asks for a word on a login that is refused, in place of a connection that breaks. */
+const clientProperties = Buffer.concat([
+  shortString('capabilities'),
+  Buffer.from('F'),
+  longString(Buffer.concat([shortString('authentication_failure_close'), Buffer.from('t\x01')])),
+]);
+
 /** A method frame on channel 0 (AMQP 0-9-1, section 2.3.5). */
 function methodFrame(classId, methodId, ...parts) {
   const body = Buffer.concat([Buffer.from([0, classId, 0, methodId]), ...parts]);
@@ -108,8 +116,11 @@ async function expectMethod(read, methodId) {
   const head = await read(7);
   if (head[0] !== 1) throw new Error('RabbitMQ does not speak AMQP 0-9-1');
   const body = await read(head.readUInt32BE(3) + 1);
-  if (body.readUInt16BE(0) !== 10 || body.readUInt16BE(2) !== methodId)
-    throw new Error('RabbitMQ refuses the login');
+  const [classId, method] = [body.readUInt16BE(0), body.readUInt16BE(2)];
+  // connection.close, and the code access-refused
+  if (classId === 10 && method === 50 && body.readUInt16BE(4) === 403) throw new WrongPassword();
+  if (classId !== 10 || method !== methodId)
+    throw new Error(`RabbitMQ sends method ${method} in its handshake`);
   return body.subarray(4);
 }
 
@@ -185,7 +196,14 @@ export const rabbitmq = {
       await expectMethod(read, 10);
       const login = `\0portico\0${secrets.PORTICO_RABBITMQ_PASSWORD}`;
       send(
-        methodFrame(10, 11, longString(''), shortString('PLAIN'), longString(login), shortString('en_US')),
+        methodFrame(
+          10,
+          11,
+          longString(clientProperties),
+          shortString('PLAIN'),
+          longString(login),
+          shortString('en_US'),
+        ),
       );
       const tune = await expectMethod(read, 30);
       send(methodFrame(10, 31, tune.subarray(0, 8)));

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted } from '../interruption.mjs';
-import { root } from '../profile.mjs';
-import { writePrivateFile } from '../secrets.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
+import { root } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
+import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
 import { architecture } from './programs/archive.mjs';
 import { readLock } from './programs/lock-file.mjs';
@@ -105,6 +106,7 @@ export const redis = {
     await exchange(p.ports.redis, async (send, read) => {
       send(`AUTH ${secrets.PORTICO_REDIS_PASSWORD}\r\nPING\r\n`);
       const answer = String(await read(12));
+      if (answer.startsWith('-WRONGPASS')) throw new WrongPassword();
       if (answer !== '+OK\r\n+PONG\r\n') throw new Error(`Redis answers ${answer.split('\r')[0]}`);
     });
   },

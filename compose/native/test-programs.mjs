@@ -1,13 +1,13 @@
 import { join } from 'node:path';
-import { withLock } from '../lock.mjs';
-import { stateDir } from '../profile.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { stateDir } from '../state/profile.mjs';
 import { javaHomeOf } from './kafka.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
 import { programInstaller } from './programs/programs.mjs';
 
 /**
  * Programs that tests start servers of their own with, however the backends run, as variables.
- * @param {import('../profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @param {(name: string, line: string) => void} progress
  * @returns {Promise<Record<string, string>>}
  * @throws {Error} when one cannot be had
@@ -22,6 +22,7 @@ export function testPrograms(p, progress) {
       installer.program('compose'),
       installer.program('java'),
       fetchKafkaJars(p, (line) => progress('programs', line)),
+      installer.program('nss-wrapper'),
     ]);
     return {
       PORTICO_TEST_REDIS_NEWEST: join(newest, 'usr/bin/redis-server'),

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hasProgram, runProgram } from '../run-program.mjs';
+import { hasProgram, runProgram } from '../processes/run-program.mjs';
 
 /**
  * Who the backends' programs run as: never root.

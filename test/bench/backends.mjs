@@ -12,7 +12,7 @@ const VARIABLES = {
 export async function startBackends(names) {
   const missing = [...names].filter((name) => !process.env[VARIABLES[name]]);
   if (missing.length === 0) return async () => undefined;
-  const { backends } = await import('../../compose/backends.mjs');
+  const { backends } = await import('../../compose/backends/backends.mjs');
   const own = await backends('test');
   await own.start(missing);
   Object.assign(process.env, await own.urls());

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { testPrograms } from '../../compose/native/test-programs.mjs';
-import { makeFolders, profile } from '../../compose/profile.mjs';
+import { makeFolders, profile } from '../../compose/state/profile.mjs';
 import { endWithThisProcess } from './server-process.mjs';
 
 const run = promisify(execFile);

@@ -3,7 +3,7 @@ import { get } from './kv-requests.mjs';
 import { withKvServers } from './kv-servers.mjs';
 import { fixed } from './load.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['redis'];
 
 const VALUE = 'x'.repeat(100);

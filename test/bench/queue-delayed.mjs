@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { startQueueGateway } from './queue-gateway.mjs';
 import { startSink } from './queue-traffic.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const MESSAGES = Number(process.env.BENCH_DELAYED ?? 100_000);

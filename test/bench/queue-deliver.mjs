@@ -1,7 +1,7 @@
 import { startQueueGateway } from './queue-gateway.mjs';
 import { countOf, publish, startSink } from './queue-traffic.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const RATE_GOAL = 2_000;

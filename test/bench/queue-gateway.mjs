@@ -61,7 +61,7 @@ async function untilReady(port) {
 async function removeFromRabbitmq(name) {
   const connection = await connect(process.env.PORTICO_RABBITMQ_URL);
   const channel = await connection.createChannel();
-  const { describeTopology } = await import('../../dist/services/queue/topology.js');
+  const { describeTopology } = await import('../../dist/services/queue/rabbitmq/topology.js');
   const { exchanges, queues } = describeTopology(name);
   await Promise.all([
     ...exchanges.map((exchange) => channel.deleteExchange(exchange.name)),

@@ -4,7 +4,7 @@ import { compare } from './frame.mjs';
 import { Latencies } from './latencies.mjs';
 import { startQueueGateway } from './queue-gateway.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const BODY = Buffer.alloc(1_024, 'x');

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { startQueueGateway } from './queue-gateway.mjs';
 import { countOf, publish, startSink } from './queue-traffic.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['rabbitmq', 'postgres'];
 
 const FALL_GOAL = 0.1;

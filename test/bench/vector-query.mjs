@@ -1,6 +1,6 @@
 import { VectorBench } from './vector-bench.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['postgres'];
 
 /**

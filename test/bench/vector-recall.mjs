@@ -3,7 +3,7 @@ import { nearestProducts } from './vector-data.mjs';
 import { VectorGateway } from './vector-gateway.mjs';
 import { distances, duplicates, languages } from './vector-recall-data.mjs';
 
-/** Which backends must run, by their names in `compose/backends.mjs`. */
+/** Which backends must run, by their names in `compose/backends/backends.mjs`. */
 export const backends = ['postgres'];
 
 const TOP_KS = [10, 100, 1_000];

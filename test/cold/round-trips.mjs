@@ -1,4 +1,4 @@
-import { parseEnvFile } from '../../compose/secrets.mjs';
+import { parseEnvFile } from '../../compose/state/secrets.mjs';
 
 /** Parses lines of `NAME=value`, quoted where a shell would need it. */
 export function parseConnection(text) {

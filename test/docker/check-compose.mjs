@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../compose/profile.mjs';
-import { runProgram } from '../../compose/run-program.mjs';
-import { parseEnvFile } from '../../compose/secrets.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
+import { root } from '../../compose/state/profile.mjs';
+import { parseEnvFile } from '../../compose/state/secrets.mjs';
 import { becomes200, containers, hangsMs } from './containers.mjs';
 import { readmeLines } from './readme.mjs';
 import { demand } from './score.mjs';

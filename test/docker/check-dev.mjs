@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../compose/profile.mjs';
+import { root } from '../../compose/state/profile.mjs';
 import { becomes200, containers, hangsMs } from './containers.mjs';
 import { readmeLines } from './readme.mjs';
 import { demand } from './score.mjs';

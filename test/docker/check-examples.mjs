@@ -1,8 +1,8 @@
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { parse } from 'yaml';
-import { root } from '../../compose/profile.mjs';
-import { runProgram } from '../../compose/run-program.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
+import { root } from '../../compose/state/profile.mjs';
 import { buildDev, devImage } from './check-dev.mjs';
 import { becomes200, containers, hangsMs } from './containers.mjs';
 import { cache } from './engine.mjs';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runProgram } from '../../compose/run-program.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
 import { demand } from './score.mjs';
 
 /** Only what hangs takes so long, however slow the machine is, in ms. */

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { publicMirror } from '../../compose/native/programs/archive.mjs';
-import { root as checkout } from '../../compose/profile.mjs';
+import { root as checkout } from '../../compose/state/profile.mjs';
 import { ensureDebootstrap } from '../debootstrap.mjs';
 
 const run = promisify(execFile);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { fetchKafkaJars, kafkaJarsOf } from '../../compose/native/programs/kafka-jars.mjs';
-import { root as checkout } from '../../compose/profile.mjs';
-import { runProgram } from '../../compose/run-program.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
+import { root as checkout } from '../../compose/state/profile.mjs';
 import { cache, rootFileSystem } from './engine.mjs';
 
 /** Which stage of standins/Dockerfile stands in for an image. */

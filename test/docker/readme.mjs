@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../compose/profile.mjs';
-import { runProgram } from '../../compose/run-program.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
+import { root } from '../../compose/state/profile.mjs';
 import { demand } from './score.mjs';
 
 /** The shell blocks below the heading 'Try it': the first writes, the second reads. */

@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { catchSignals, interruption } from '../../compose/interruption.mjs';
-import { runProgram } from '../../compose/run-program.mjs';
+import { catchSignals, interruption } from '../../compose/processes/interruption.mjs';
+import { runProgram } from '../../compose/processes/run-program.mjs';
 import { checkCompose } from './check-compose.mjs';
 import { checkDev } from './check-dev.mjs';
 import { checkExamples } from './check-examples.mjs';

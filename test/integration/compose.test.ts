@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { services } from '../../src/services/index.js';
 import { eventually } from '../support/eventually.js';
+import { freePortBlock } from '../support/free-port.js';
 
 /** A launcher run by itself, on ports and in a folder of this file's own, for a gateway with the key-value service. */
 interface Finished {
@@ -32,24 +33,6 @@ async function listen(port: number): Promise<Server> {
 async function close(server: Server): Promise<void> {
   server.close();
   await once(server, 'close');
-}
-
-async function isFree(port: number): Promise<boolean> {
-  try {
-    await close(await listen(port));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The first of ten free ports in a row, above those of npm start and npm test. */
-async function freeBlock(): Promise<number> {
-  for (let start = 20_570; start < 30_000; start += 100) {
-    const ports = Array.from({ length: 10 }, (_, i) => start + i);
-    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return start;
-  }
-  throw new Error('no ten free ports in a row');
 }
 
 function run(file: string, args: string[]): Promise<Finished> {
@@ -108,7 +91,7 @@ function processesOfOurs(): number[] {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'portico-test-launcher-'));
-  base = await freeBlock();
+  base = await freePortBlock();
   const others = services.filter(({ name }) => name !== 'kv').map(({ name }) => [name, { enabled: false }]);
   writeFileSync(join(folder, 'portico.yaml'), stringify(Object.fromEntries(others)));
   const inherited = Object.entries(process.env).filter(

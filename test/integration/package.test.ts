@@ -68,7 +68,7 @@ it('holds what runs it, and nothing of how it is made', () => {
   for (const name of ['src', 'test', 'package-lock.json', 'tsconfig.json', '.portico', '.ci'])
     expect([name, names.includes(name)]).toEqual([name, false]);
   expect(existsSync(join(home, 'compose/native'))).toBe(true);
-  for (const name of ['compose/dev.mjs', 'docs/generate.mjs'])
+  for (const name of ['compose/launcher/dev.mjs', 'docs/generate.mjs'])
     expect([name, existsSync(join(home, name))]).toEqual([name, false]);
 });
 

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { backends } from '../../compose/backends.mjs';
-import { forgetEngine } from '../../compose/engine.mjs';
-import { portIsFree } from '../../compose/ports.mjs';
-import { readPidFile } from '../../compose/processes.mjs';
-import { forgetPorts, notePorts, profile, withPortBase } from '../../compose/profile.mjs';
+import { backends } from '../../compose/backends/backends.mjs';
+import { forgetEngine } from '../../compose/backends/engine.mjs';
+import { portIsFree } from '../../compose/processes/ports.mjs';
+import { readPidFile } from '../../compose/processes/processes.mjs';
+import { forgetPorts, notePorts, profile, withPortBase } from '../../compose/state/profile.mjs';
 
 /** Another checkout's tests may have the first block of ports. */
 const blocks = 20;

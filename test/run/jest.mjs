@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted, interruption } from '../../compose/interruption.mjs';
-import { root, stateDir } from '../../compose/profile.mjs';
+import { Interrupted, interruption } from '../../compose/processes/interruption.mjs';
+import { root, stateDir } from '../../compose/state/profile.mjs';
 
 const compiled = join(stateDir, 'run/compiled');
 

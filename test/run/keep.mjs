@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { backends } from '../../compose/backends.mjs';
-import { ensurePackages } from '../../compose/ensure.mjs';
-import { catchSignals, Interrupted, interrupted } from '../../compose/interruption.mjs';
-import { withLock } from '../../compose/lock.mjs';
-import { writePidFile } from '../../compose/processes.mjs';
-import { makeFolders, profile } from '../../compose/profile.mjs';
-import { createProgress } from '../../compose/progress.mjs';
+import { backends } from '../../compose/backends/backends.mjs';
+import { ensurePackages } from '../../compose/install/ensure.mjs';
+import { catchSignals, Interrupted, interrupted } from '../../compose/processes/interruption.mjs';
+import { withLock } from '../../compose/processes/lock.mjs';
+import { writePidFile } from '../../compose/processes/processes.mjs';
+import { createProgress } from '../../compose/processes/progress.mjs';
+import { makeFolders, profile } from '../../compose/state/profile.mjs';
 import { allBackends, areKept, dropBackends, keeperFile, makeRoom, startBackends } from './backends.mjs';
 
 // npm run backends: keeps the backends of the tests until Ctrl-C, for any number of `npm test -- FILE`.

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { root } from '../../compose/profile.mjs';
+import { root } from '../../compose/state/profile.mjs';
 import { allBackends } from './backends.mjs';
 
 /**

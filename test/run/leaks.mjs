@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { taggedWith } from '../../compose/process-table.mjs';
-import { signalAll } from '../../compose/processes.mjs';
+import { taggedWith } from '../../compose/processes/process-table.mjs';
+import { signalAll } from '../../compose/processes/processes.mjs';
 
 /** What may still be closing when the last test has ended: connections' queues, a process about to exit. */
 const graceMs = 3_000;
@@ -86,7 +86,7 @@ async function settled(name, ask) {
 
 /**
  * What the tests left behind in the backends and among the processes. Forgotten processes are ended.
- * @param {import('../../compose/backends.mjs').BackendSet & {profile: import('../../compose/profile.mjs').Profile}} set
+ * @param {import('../../compose/native/backend-set.mjs').BackendSet & {profile: import('../../compose/state/profile.mjs').Profile}} set
  * @param {string[]} names the backends that the tests used
  * @param {string} mark the variable, `NAME=value`, that every process of the test run carries
  * @returns {Promise<string[]>} one line each; empty when all is clean

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { ensurePackages } from '../../compose/ensure.mjs';
-import { root } from '../../compose/profile.mjs';
+import { ensurePackages } from '../../compose/install/ensure.mjs';
+import { root } from '../../compose/state/profile.mjs';
 
 // npm run test:unit [-- FILE ...]: the tests that need neither backends nor a compiled gateway.
 

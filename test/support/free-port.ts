@@ -29,3 +29,16 @@ export async function freePort(): Promise<number> {
   }
   throw new Error(`no free port from ${FIRST} to ${LAST}`);
 }
+
+/** The first of ten free ports in a row, for a launcher with backends of its own. */
+export async function freePortBlock(): Promise<number> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const first = FIRST + Math.floor(Math.random() * (LAST - FIRST - 10));
+    const ports = Array.from({ length: 10 }, (_, i) => first + i);
+    if (ports.some((port) => handedOut.has(port))) continue;
+    if (!(await Promise.all(ports.map(isFree))).every(Boolean)) continue;
+    for (const port of ports) handedOut.add(port);
+    return first;
+  }
+  throw new Error(`no ten free ports in a row from ${FIRST} to ${LAST}`);
+}

@@ -92,7 +92,7 @@ describe('compose.yaml', () => {
 
   it('publishes ports on the loopback address alone, by default those of npm start', async () => {
     const script =
-      "import { profile } from './compose/profile.mjs'; console.log(JSON.stringify(profile('dev').ports))";
+      "import { profile } from './compose/state/profile.mjs'; console.log(JSON.stringify(profile('dev').ports))";
     const { PORTICO_PORT_BASE: _base, PORTICO_HTTP_PORT: _port, ...env } = process.env;
     const { stdout } = await run(process.execPath, ['--input-type=module', '-e', script], {
       env: { ...env, PORTICO_STATE_DIR: join(tmpdir(), 'portico-test-nothing-here') },

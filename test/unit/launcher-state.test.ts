@@ -28,7 +28,7 @@ function put(path: string, text: string): void {
 
 const keptBy = (name: string) => `
   import { keptPrograms } from './compose/native/postgres-clusters.mjs';
-  import { profile } from './compose/profile.mjs';
+  import { profile } from './compose/state/profile.mjs';
   console.log(JSON.stringify(keptPrograms(profile('${name}'))));`;
 
 describe('programs that old Postgres data need', () => {
@@ -55,15 +55,16 @@ describe('programs that old Postgres data need', () => {
 
 it('takes the default ports where a full disk has left the note of them empty', async () => {
   put('run/port-base', '');
-  const script = "import { profile } from './compose/profile.mjs'; console.log(profile('dev').ports.redis);";
+  const script =
+    "import { profile } from './compose/state/profile.mjs'; console.log(profile('dev').ports.redis);";
   expect(await onState(script)).toBe(18071);
 });
 
 describe('a lock', () => {
   const attempt = (mayInterrupt: boolean) => `
-    import { withLock } from './compose/lock.mjs';
-    import { catchSignals } from './compose/interruption.mjs';
-    import { readProcess } from './compose/process-table.mjs';
+    import { withLock } from './compose/processes/lock.mjs';
+    import { catchSignals } from './compose/processes/interruption.mjs';
+    import { readProcess } from './compose/processes/process-table.mjs';
     import { rmSync, writeFileSync } from 'node:fs';
     const lock = process.env.at + '/lock';
     writeFileSync(lock, process.pid + ' ' + readProcess(process.pid).start);
@@ -79,7 +80,7 @@ describe('a lock', () => {
 
   it('that cannot be read is said at once', async () => {
     mkdirSync(join(folder, 'lock'));
-    const script = `import { withLock } from './compose/lock.mjs';
+    const script = `import { withLock } from './compose/processes/lock.mjs';
       console.log(JSON.stringify(await withLock(process.env.at + '/lock', async () => '').catch(({ code }) => code)));`;
     expect(await onState(script)).toBe('EISDIR');
   });
@@ -108,7 +109,7 @@ it('gives a backend a locale that is there, whatever the shell names', async () 
   const script = `
     import { mkdirSync, readFileSync } from 'node:fs';
     import { killBackend, startBackend } from './compose/native/backend.mjs';
-    import { makeFolders, profile } from './compose/profile.mjs';
+    import { makeFolders, profile } from './compose/state/profile.mjs';
     process.env.LC_ALL = 'xx_YY.UTF-8';
     const p = profile('dev');
     makeFolders(p);
@@ -138,4 +139,21 @@ it('closes a folder of data to other users', async () => {
     giveData({ uid: process.getuid(), gid: process.getgid(), prefix: [] }, folder);
     console.log(statSync(folder).mode & 0o777);`;
   expect(await onState(script)).toBe(0o700);
+});
+
+it('gives npm a place for what it fetches where the home folder is none', async () => {
+  put('no-folder', '');
+  const script = `
+    import { npmPlaces } from './compose/install/npm-places.mjs';
+    delete process.env.npm_config_cache;
+    const places = [];
+    for (const home of ['no-folder/home', 'home']) {
+      process.env.HOME = process.env.at + '/' + home;
+      places.push(npmPlaces());
+    }
+    console.log(JSON.stringify(places));`;
+  expect(await onState(script)).toEqual([
+    { HOME: join(folder, 'no-folder/home'), npm_config_cache: join(folder, 'npm-cache') },
+    {},
+  ]);
 });

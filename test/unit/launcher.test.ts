@@ -55,7 +55,7 @@ describe('a second start', () => {
     const running = { report: {}, env: { PORTICO_QUEUE_TOKEN: 'a', PORTICO_HTTP_PORT: '8070' } };
     const differing = (env: Record<string, string>) =>
       evaluate(
-        'compose/gateway.mjs',
+        'compose/launcher/gateway.mjs',
         `m.ignoredSettings(${JSON.stringify(running)}, ${JSON.stringify(env)})`,
       );
     expect(await differing({ PORTICO_QUEUE_TOKEN: 'a', HOME: '/root' })).toEqual([]);
@@ -65,17 +65,34 @@ describe('a second start', () => {
   });
 });
 
+describe('the card', () => {
+  it("shows of each backend's reason what is wrong and the way out, however much stands between", async () => {
+    const report = { url: 'http://a', services: ['queue'], urls: { queue: 'http://a/queue' } };
+    const reasons = [`postgres: the data are old${' .'.repeat(500)} Move them away.`, 'rabbitmq: no room'];
+    const env = { PORTICO_QUEUE_MISSING: reasons.join('; ') };
+    const about = { file: '/x', down: [], notes: [], logs: 'logs/' };
+    const text = await evaluate(
+      'compose/launcher/card.mjs',
+      `m.card(...${JSON.stringify([report, env, about])})`,
+    );
+    expect(text).toMatch(
+      /NOT AVAILABLE: postgres: the data are old .*all of it in the gateway's log.* Move them away\.\n +NOT AVAILABLE: rabbitmq: no room\n/,
+    );
+    expect(String(text).length).toBeLessThan(1_500);
+  });
+});
+
 describe('Node', () => {
   it('fits the gateway as package.json says', async () => {
     expect(manifest.engines.node).toBe('^22.19.0 || >=24.0.0');
     const versions = ['18.20.8', '20.20.2', '22.18.0', 'v22.19.0', '22.23.3', '23.11.0', '24.0.0', '26.10.0'];
-    const fitting = await evaluate('compose/node.mjs', `${JSON.stringify(versions)}.filter(m.isFit)`);
+    const fitting = await evaluate('compose/install/node.mjs', `${JSON.stringify(versions)}.filter(m.isFit)`);
     expect(fitting).toEqual(['v22.19.0', '22.23.3', '24.0.0', '26.10.0']);
   });
 
   it('that is fetched is one that fits, named with its digests for both architectures', async () => {
-    const { version, node, npm } = JSON.parse(readFileSync('compose/node-lock.json', 'utf8'));
-    expect(await evaluate('compose/node.mjs', `m.isFit('${version}')`)).toBe(true);
+    const { version, node, npm } = JSON.parse(readFileSync('compose/install/node-lock.json', 'utf8'));
+    expect(await evaluate('compose/install/node.mjs', `m.isFit('${version}')`)).toBe(true);
     for (const one of [node.x64, node.arm64, npm]) expect(one.integrity).toMatch(/^sha512-[\w+/]{86}==$/);
     expect([node.x64.version, node.arm64.version]).toEqual([version, version]);
   });

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { root } from '../../profile.mjs';
-import { runProgram } from '../../run-program.mjs';
+import { runProgram } from '../../processes/run-program.mjs';
+import { root } from '../../state/profile.mjs';
 import { fetchBytes } from './download.mjs';
 import { leavesOut } from './recipes.mjs';
 

@@ -3,7 +3,7 @@ import { createReadStream, existsSync, mkdirSync, renameSync, rmSync, statSync }
 import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Interrupted, interruption } from '../../interruption.mjs';
+import { Interrupted, interruption } from '../../processes/interruption.mjs';
 import { createSlots } from './slots.mjs';
 
 /**

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { nobodyUses } from '../../process-table.mjs';
+import { nobodyUses } from '../../processes/process-table.mjs';
 import { download } from './download.mjs';
 import { readLock, shortDigest } from './lock-file.mjs';
 
 /** Maven Central; PORTICO_MAVEN_MIRROR names another repository. */
 const publicRepository = 'https://repo.maven.apache.org/maven2';
 
-/** @param {import('../../profile.mjs').Profile} p @returns {string} the folder of Kafka's jars */
+/** @param {import('../../state/profile.mjs').Profile} p @returns {string} the folder of Kafka's jars */
 export function kafkaJarsOf(p) {
   const { version, jars } = readLock().kafka;
   return join(p.programs, `kafka-${version}-${shortDigest(jars)}`);
@@ -15,7 +15,7 @@ export function kafkaJarsOf(p) {
 
 /**
  * Fetches Kafka's jars, beside their final place; the folder is moved there whole.
- * @param {import('../../profile.mjs').Profile} p
+ * @param {import('../../state/profile.mjs').Profile} p
  * @param {(line: string) => void} progress
  * @throws {Error} with the reason
  */

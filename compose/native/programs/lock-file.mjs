@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../../profile.mjs';
+import { root } from '../../state/profile.mjs';
 import { architecture } from './archive.mjs';
 
 /**

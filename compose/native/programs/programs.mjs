@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { basename, join } from 'node:path';
-import { Interrupted } from '../../interruption.mjs';
-import { nobodyUses } from '../../process-table.mjs';
-import { writePrivateFile } from '../../secrets.mjs';
+import { Interrupted } from '../../processes/interruption.mjs';
+import { nobodyUses } from '../../processes/process-table.mjs';
+import { writePrivateFile } from '../../state/secrets.mjs';
 import { fetchIndex, mirrors, resolvePackages } from './archive.mjs';
 import { download, Gone } from './download.mjs';
 import { lockedHere, shortDigest } from './lock-file.mjs';
@@ -39,7 +39,7 @@ export const isThere = (p, name) => present(p)[name] !== undefined;
 
 /**
  * A program's folder, which holds `usr`.
- * @param {import('../../profile.mjs').Profile} p
+ * @param {import('../../state/profile.mjs').Profile} p
  * @param {string} name of a recipe
  * @returns {{tree: string, version: string, instead?: string}}
  * @throws {Error} when it is not there
@@ -91,7 +91,7 @@ const withWayOut = (p) => (error) => {
 
 /**
  * Fetches, unpacks and relocates programs; each is built beside its final place and moved there whole.
- * @param {import('../../profile.mjs').Profile} p
+ * @param {import('../../state/profile.mjs').Profile} p
  * @param {(line: string) => void} say
  * @param {boolean} [lockedOnly] not to look for successors: before npm's packages are there, whose loss an import of
  *   OpenPGP would remember for good
@@ -171,15 +171,17 @@ export function programInstaller(p, say, lockedOnly = false) {
     const wanted = digestOf(name, packages);
     const known = present(p)[name];
     const there = known?.wanted === wanted && existsSync(join(p.programs, known.tree));
-    const runs = name === 'patchelf' || (there && isRelocated(join(p.programs, known.tree)));
+    const recipe = recipeOf(name);
+    // patchelf itself is always called through its loader, a library is loaded by another program
+    const staysAsItIs = name === 'patchelf' || recipe.isLibrary === true;
+    const runs = staysAsItIs || (there && isRelocated(join(p.programs, known.tree)));
     if (there && runs) return join(p.programs, known.tree);
     const got = there ? known : { wanted, ...(await obtain(name, locked, packages)) };
     const tree = join(p.programs, got.tree);
-    // patchelf itself is always called through its loader
-    if (name !== 'patchelf') await relocate(tree, await patchelf(), recipeOf(name).runPath);
+    if (!staysAsItIs) await relocate(tree, await patchelf(), recipe.runPath);
     writePrivateFile(noteOf(p), JSON.stringify({ ...present(p), [name]: got }, null, 2));
     if (got.instead && !there)
-      say(`${recipeOf(name).title} ${got.version}, because Debian's archive no longer has ${got.instead}`);
+      say(`${recipe.title} ${got.version}, because Debian's archive no longer has ${got.instead}`);
     return tree;
   }
 

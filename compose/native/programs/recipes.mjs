@@ -7,6 +7,7 @@
  * @property {string[]} [omit] paths that are not unpacked, as patterns of tar
  * @property {string} [runPath] folders of libraries beside the common one, as patchelf takes them
  * @property {string} [suite] of the archive; absent: the newest
+ * @property {boolean} [isLibrary] for another program to load: it has no loader of its own
  */
 
 /** What sets up a system, not a program: users, services, fonts, certificates, and interpreters for their scripts. */
@@ -55,6 +56,14 @@ export const recipes = {
     roots: ['rabbitmq-server'],
     without: /^(rabbitmqadmin-ng|openssl)$/,
     omit: ['./usr/lib/erlang/lib/*/src', './usr/lib/erlang/lib/*/include', './usr/lib/erlang/lib/*/examples'],
+  },
+  // for users without an entry in /etc/passwd
+  'nss-wrapper': {
+    title: 'nss_wrapper',
+    roots: ['libnss-wrapper'],
+    without: /^libc6$/,
+    suite: 'trixie',
+    isLibrary: true,
   },
   // what tests need; nobody else fetches these
   compose: { title: 'Docker Compose', roots: ['docker-compose'] },

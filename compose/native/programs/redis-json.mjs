@@ -18,7 +18,7 @@ import { download, fetchBytes } from './download.mjs';
 /** The index that pip uses; PORTICO_PYPI_INDEX names another one. */
 const publicIndex = 'https://pypi.org/simple';
 
-/** @param {import('../../profile.mjs').Profile} p @param {LockedModule} locked */
+/** @param {import('../../state/profile.mjs').Profile} p @param {LockedModule} locked */
 export const jsonModuleOf = (p, locked) =>
   join(p.programs, `json-module-${locked.sha256.slice(0, 8)}`, 'rejson.so');
 
@@ -33,7 +33,7 @@ async function addressOf({ project, wheel }) {
 
 /**
  * Fetches the module from its publisher, for this user: its licence (RSALv2 or SSPLv1) does not let us hand it on.
- * @param {import('../../profile.mjs').Profile} p
+ * @param {import('../../state/profile.mjs').Profile} p
  * @param {LockedModule} locked
  * @param {(line: string) => void} progress
  */

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
-import { runProgram } from '../../run-program.mjs';
+import { runProgram } from '../../processes/run-program.mjs';
 
 /** Ends the name of a copy that a relocation which was cut off has left. */
 const copyEnd = '.relocating';

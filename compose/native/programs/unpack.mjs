@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { closeSync, createReadStream, mkdirSync, openSync, readSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { Interrupted, interruption } from '../../interruption.mjs';
-import { hasProgram } from '../../run-program.mjs';
+import { Interrupted, interruption } from '../../processes/interruption.mjs';
+import { hasProgram } from '../../processes/run-program.mjs';
 
 /** Where the member `data.tar.xz` of a .deb lies: an ar archive, whose heads of 60 bytes hold name and size as text. */
 function dataMember(deb) {

@@ -1,12 +1,12 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { backends } from './backends.mjs';
-import { forgetEngine } from './engine.mjs';
+import { backends } from '../backends/backends.mjs';
+import { forgetEngine } from '../backends/engine.mjs';
+import { lockHolder, withLock } from '../processes/lock.mjs';
+import { readPidFile, signalAll, waitGone } from '../processes/processes.mjs';
+import { createProgress } from '../processes/progress.mjs';
+import { forgetPorts, profile, stateDir } from '../state/profile.mjs';
 import { stopGateway } from './gateway.mjs';
-import { lockHolder, withLock } from './lock.mjs';
-import { readPidFile, signalAll, waitGone } from './processes.mjs';
-import { forgetPorts, profile, stateDir } from './profile.mjs';
-import { createProgress } from './progress.mjs';
 
 /** A launcher in the foreground stops what it started by itself: gateway 25 s, the slowest backend 25 s. */
 const launcherLimitMs = 60_000;

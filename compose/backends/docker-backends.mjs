@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Interrupted } from './interruption.mjs';
-import { root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { root, stateDir } from '../state/profile.mjs';
 
 const names = ['redis', 'postgres', 'kafka', 'rabbitmq'];
 /** The first start pulls more than a gigabyte of images. */
@@ -117,8 +117,8 @@ async function untilChecked(running, name) {
 
 /**
  * The four backends as containers of compose.yaml.
- * @param {import('./native/backend.mjs').Context} context
- * @returns {import('./backends.mjs').BackendSet}
+ * @param {import('../native/backend.mjs').Context} context
+ * @returns {import('../native/backend-set.mjs').BackendSet}
  */
 export function dockerBackends(context) {
   const { p } = context;

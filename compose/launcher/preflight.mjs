@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
-import { demandCheckout, hasPackages } from './ensure.mjs';
-import { fetchedNode, npm } from './fetch-node.mjs';
-import { isFit } from './node.mjs';
-import { portIsFree } from './ports.mjs';
-import { environmentOf, listenerIdOf, listenerOf } from './process-table.mjs';
-import { readPidFile, tagName } from './processes.mjs';
-import { portsOf, stateDir } from './profile.mjs';
+import { demandCheckout, hasPackages } from '../install/ensure.mjs';
+import { fetchedNode, npm } from '../install/fetch-node.mjs';
+import { isFit } from '../install/node.mjs';
+import { portIsFree } from '../processes/ports.mjs';
+import { environmentOf, listenerIdOf, listenerOf } from '../processes/process-table.mjs';
+import { readPidFile, tagName } from '../processes/processes.mjs';
+import { portsOf, stateDir } from '../state/profile.mjs';
 
 /**
  * What must hold before a start changes or fetches anything. Each throws one sentence that says what is wrong and what
@@ -155,7 +155,7 @@ function isOurs(p, port) {
 
 /**
  * The ports that a start needs and another program has.
- * @param {import('./profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @param {'docker' | 'native'} engine
  * @param {string[]} backends those that will be started
  * @param {number | undefined} gateway its port, where it is known
@@ -211,7 +211,7 @@ export async function demandFetch() {
 }
 
 /**
- * @param {import('./profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @param {'docker' | 'native'} engine
  * @param {import('./gateway.mjs').Check | undefined} report what the configuration asks for, where that can be read already
  * @param {string} [config]

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { stateDir } from './profile.mjs';
-import { writePrivateFile } from './secrets.mjs';
+import { stateDir } from '../state/profile.mjs';
+import { writePrivateFile } from '../state/secrets.mjs';
 
 /** @type {Record<string, string[]>} the variables of each service that a client needs beside its URL */
 const credentials = {
@@ -29,8 +29,8 @@ const otherNames = {
   QSTASH_NEXT_SIGNING_KEY: 'PORTICO_QUEUE_NEXT_SIGNING_KEY',
 };
 
-/** Characters of a reason on the card; the gateway's log has all of it. */
-const reasonWidth = 240;
+/** Characters of a backend's reason on the card; the gateway's log has all of it. */
+const reasonWidth = 600;
 
 const addresses = [
   'PORTICO_REDIS_URL',
@@ -75,10 +75,15 @@ export function writeConnection(p, report, env) {
   return file;
 }
 
-const shortened = (reason) =>
-  reason.length <= reasonWidth
-    ? reason
-    : `${reason.slice(0, reasonWidth)} ... (all of it in the gateway's log)`;
+/** What is wrong stands at a reason's beginning, the way out or a log's last words at its end: the middle can go. */
+function shortened(reason) {
+  if (reason.length <= reasonWidth) return reason;
+  const half = reasonWidth / 2;
+  return `${reason.slice(0, half)} ... (all of it in the gateway's log) ... ${reason.slice(-half)}`;
+}
+
+/** A service may wait for two backends, and the first one's many words must not hide the second. */
+const reasonsOf = (missing) => missing.split(/; (?=(?:redis|postgres|pgvector|kafka|rabbitmq): )/);
 
 function serviceLines(report, env, service) {
   const lines = [`  ${service.padEnd(8)}${report.urls[service]}`];
@@ -87,7 +92,8 @@ function serviceLines(report, env, service) {
     lines.push(`          ${label.padEnd(20)}${env[name] ?? 'as the configuration file says'}`);
   }
   const missing = env[`PORTICO_${service.toUpperCase()}_MISSING`];
-  if (missing) lines.push(`          NOT AVAILABLE: ${shortened(missing)}`);
+  for (const reason of missing ? reasonsOf(missing) : [])
+    lines.push(`          NOT AVAILABLE: ${shortened(reason)}`);
   return lines;
 }
 

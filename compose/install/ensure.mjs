@@ -11,16 +11,20 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { withLock } from './lock.mjs';
-import { succeed } from './processes.mjs';
-import { installTag, isInstalled, root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { succeed } from '../processes/processes.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { installTag, isInstalled, root, stateDir } from '../state/profile.mjs';
+import { npmPlaces } from './npm-places.mjs';
 
 /** What `npm ci` and the compiler made is marked with the digest of what it was made from. */
 const packagesMark = join(root, 'node_modules/.portico-lock');
 const buildMark = join(root, 'dist/.portico-sources');
 /** npm's scripts run on the Node that this is. */
-const npmEnvironment = { PATH: [dirname(process.execPath), process.env.PATH].join(delimiter) };
+const npmEnvironment = () => ({
+  PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+  ...npmPlaces(),
+});
 
 function digest(files) {
   const hash = createHash('sha256');
@@ -97,7 +101,7 @@ export function demandCheckout() {
 export async function ensurePackages(progress) {
   if (!hasPackages()) {
     progress('installing the packages (npm ci)');
-    const env = { ...npmEnvironment, ...(await succeed(installTag)) };
+    const env = { ...npmEnvironment(), ...(await succeed(installTag)) };
     const options = { cwd: root, env, timeoutMs: 300_000 };
     await runProgram('npm', ['ci', '--no-audit', '--no-fund'], options);
     writeFileSync(packagesMark, packagesDigest());
@@ -112,7 +116,7 @@ export async function ensurePackages(progress) {
 export async function ensureBuild(progress) {
   if (hasBuild()) return;
   progress('compiling');
-  const env = { ...npmEnvironment, ...(await succeed(installTag)) };
+  const env = { ...npmEnvironment(), ...(await succeed(installTag)) };
   const options = { cwd: root, env, timeoutMs: 180_000 };
   await runProgram('npm', ['run', '--silent', 'build'], options);
   writeFileSync(buildMark, buildDigest(sourceFiles()));

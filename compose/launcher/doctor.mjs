@@ -1,9 +1,11 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { ensureGateway, hasBuild, hasPackages } from './ensure.mjs';
+import { ensureGateway, hasBuild, hasPackages } from '../install/ensure.mjs';
+import { isFit } from '../install/node.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { commandLine, profile, stateDir } from '../state/profile.mjs';
 import { check, runningGateway } from './gateway.mjs';
-import { isFit } from './node.mjs';
 import {
   askRegistry,
   demandStateFolder,
@@ -13,8 +15,6 @@ import {
   takenPorts,
   whyNotNative,
 } from './preflight.mjs';
-import { commandLine, profile, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
 import { currentState } from './status.mjs';
 
 /** Resident, with README's lines sent: the four backends and the gateway. */

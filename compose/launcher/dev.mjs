@@ -3,14 +3,14 @@ import { existsSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
-import { backends } from './backends.mjs';
+import { backends } from '../backends/backends.mjs';
+import { ensureGateway, forgetBuild } from '../install/ensure.mjs';
+import { catchSignals, Interrupted, interrupted, interruption } from '../processes/interruption.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { createProgress } from '../processes/progress.mjs';
+import { root } from '../state/profile.mjs';
 import { card, writeConnection } from './card.mjs';
-import { ensureGateway, forgetBuild } from './ensure.mjs';
 import { runningGateway, startGateway, stopGateway, waitReady } from './gateway.mjs';
-import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
-import { withLock } from './lock.mjs';
-import { root } from './profile.mjs';
-import { createProgress } from './progress.mjs';
 import { bringUp, lookAhead, takeDown } from './start.mjs';
 
 // npm run dev [-- --config FILE]: as npm start, and whenever a file of src has changed: compile, restart the gateway.

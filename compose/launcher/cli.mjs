@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { chooseEngine } from './engine.mjs';
-import { ensureGateway } from './ensure.mjs';
-import { fetchedNode, fetchNode } from './fetch-node.mjs';
-import { Interrupted } from './interruption.mjs';
-import { goOnWith, isFit, needsProxyArguments } from './node.mjs';
+import { chooseEngine } from '../backends/engine.mjs';
+import { ensureGateway } from '../install/ensure.mjs';
+import { fetchedNode, fetchNode } from '../install/fetch-node.mjs';
+import { goOnWith, isFit, needsProxyArguments } from '../install/node.mjs';
+import { Interrupted } from '../processes/interruption.mjs';
+import { createProgress } from '../processes/progress.mjs';
+import { isInstalled, launcherVariables, profile, root } from '../state/profile.mjs';
 import { demandFetch, preflight } from './preflight.mjs';
-import { isInstalled, launcherVariables, profile, root } from './profile.mjs';
-import { createProgress } from './progress.mjs';
 
 /** sysexits.h: a command line that cannot be understood. */
 const EX_USAGE = 64;

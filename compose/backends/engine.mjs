@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProgram } from './run-program.mjs';
+import { runProgram } from '../processes/run-program.mjs';
 
 /** A Docker client without an engine answers at once or hangs on its socket; an engine answers in far less. */
 const answerLimitMs = 3_000;
@@ -35,7 +35,7 @@ export function forgetEngine(p) {
 /**
  * How the backends of a profile run: as its last start decided, so that a stop finds them; else by PORTICO_BACKENDS;
  * else by whether a Docker engine answers.
- * @param {import('./profile.mjs').Profile} p
+ * @param {import('../state/profile.mjs').Profile} p
  * @returns {Promise<'docker' | 'native'>}
  * @throws {Error} when neither way is open on this system
  */

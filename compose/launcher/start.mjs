@@ -1,8 +1,13 @@
 import { join, relative } from 'node:path';
-import { backends } from './backends.mjs';
+import { backends } from '../backends/backends.mjs';
+import { chooseEngine } from '../backends/engine.mjs';
+import { ensureGateway, hasBuild, hasPackages } from '../install/ensure.mjs';
+import { catchSignals, Interrupted, interrupted, interruption } from '../processes/interruption.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { readPidFile, writePidFile } from '../processes/processes.mjs';
+import { createProgress } from '../processes/progress.mjs';
+import { commandLine, profile } from '../state/profile.mjs';
 import { card, writeConnection } from './card.mjs';
-import { chooseEngine } from './engine.mjs';
-import { ensureGateway, hasBuild, hasPackages } from './ensure.mjs';
 import {
   check,
   demandGatewayPort,
@@ -16,12 +21,7 @@ import {
   waitReady,
   withMissing,
 } from './gateway.mjs';
-import { catchSignals, Interrupted, interrupted, interruption } from './interruption.mjs';
-import { withLock } from './lock.mjs';
 import { demandPorts, likelyNeeds, neededBackends, preflight } from './preflight.mjs';
-import { readPidFile, writePidFile } from './processes.mjs';
-import { commandLine, profile } from './profile.mjs';
-import { createProgress } from './progress.mjs';
 
 /**
  * The program and its packages, what the configuration asks for, and ports that are free: before anything starts.

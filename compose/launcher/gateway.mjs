@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { existsSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { throwIfInterrupted } from './interruption.mjs';
-import { demandFree } from './ports.mjs';
-import { launch, readPidFile, stopFamily } from './processes.mjs';
-import { launcherVariables, root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
-import { gatewaySecrets, writePrivateFile } from './secrets.mjs';
+import { throwIfInterrupted } from '../processes/interruption.mjs';
+import { demandFree } from '../processes/ports.mjs';
+import { launch, readPidFile, stopFamily } from '../processes/processes.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { launcherVariables, root, stateDir } from '../state/profile.mjs';
+import { gatewaySecrets, writePrivateFile } from '../state/secrets.mjs';
 
-/** @typedef {import('./profile.mjs').Profile} Profile */
+/** @typedef {import('../state/profile.mjs').Profile} Profile */
 /**
  * What `dist/main.js check` says of a configuration.
  * @typedef {object} Check

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
-import { backends } from './backends.mjs';
+import { backends } from '../backends/backends.mjs';
+import { profile } from '../state/profile.mjs';
 import { runningGateway } from './gateway.mjs';
-import { profile } from './profile.mjs';
 
 /** Nothing runs: what an init script's `status` says. */
 const NOTHING_RUNS = 3;

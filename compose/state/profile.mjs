@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readPidFile } from './processes.mjs';
+import { readPidFile } from '../processes/processes.mjs';
 
 /**
  * Where one profile keeps its state, and the loopback ports that it owns.
@@ -26,7 +26,7 @@ import { readPidFile } from './processes.mjs';
  * @property {Ports} ports
  */
 
-export const root = resolve(fileURLToPath(new URL('..', import.meta.url)));
+export const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /** Whether this is the published package, which is compiled and has its packages beside it, and no checkout. */
 export const isInstalled = !existsSync(join(root, 'src'));

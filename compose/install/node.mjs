@@ -57,7 +57,7 @@ function withoutProxyForLoopback() {
  * @returns {Promise<never>}
  */
 export async function goOnWith(node, args) {
-  const { watchParent } = await import('./interruption.mjs');
+  const { watchParent } = await import('../processes/interruption.mjs');
   const proxy = proxyArguments();
   const child = spawn(node, [...proxy, ...args], {
     stdio: 'inherit',

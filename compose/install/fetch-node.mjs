@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { withLock } from './lock.mjs';
-import { succeed } from './processes.mjs';
-import { installTag, isInstalled, root, stateDir } from './profile.mjs';
-import { runProgram } from './run-program.mjs';
+import { withLock } from '../processes/lock.mjs';
+import { succeed } from '../processes/processes.mjs';
+import { runProgram } from '../processes/run-program.mjs';
+import { installTag, isInstalled, root, stateDir } from '../state/profile.mjs';
+import { npmPlaces } from './npm-places.mjs';
 
 /** The Node, and the npm, that are fetched where an older Node is installed, with their digests. */
 const locked = JSON.parse(readFileSync(new URL('node-lock.json', import.meta.url), 'utf8'));
@@ -24,7 +25,11 @@ const npmFolder = isInstalled ? process.cwd() : root;
 export function npm(args, options = {}) {
   const { npm_execpath: own = '' } = process.env;
   const [file, first] = basename(own) === 'npm-cli.js' ? [process.execPath, [own]] : ['npm', []];
-  return runProgram(file, [...first, ...args], { cwd: npmFolder, ...options });
+  return runProgram(file, [...first, ...args], {
+    cwd: npmFolder,
+    ...options,
+    env: { ...npmPlaces(), ...options.env },
+  });
 }
 
 /** @throws {Error} when what npm has packed is not what the lock file names */
@@ -34,7 +39,9 @@ async function download({ name, version, integrity }, folder, env) {
   const file = join(folder, said.trim().split('\n').at(-1) ?? '');
   const digest = createHash('sha512').update(readFileSync(file)).digest('base64');
   if (`sha512-${digest}` !== integrity)
-    throw new Error(`${name} ${version} as the registry gives it is not what compose/node-lock.json names`);
+    throw new Error(
+      `${name} ${version} as the registry gives it is not what compose/install/node-lock.json names`,
+    );
   return file;
 }
 
