@@ -36,6 +36,9 @@ describe.each(['newest', 'system'] as const)('deniedCommands on the Redis that i
         script('FLUSHALL'),
         ['ACL', 'SETUSER', 'default', '+@all'],
         ['ACL', 'SETUSER', 'other', 'on', 'nopass', '+@all', '~*'],
+        // hashes of passwords
+        ['ACL', 'LIST'],
+        ['ACL', 'GETUSER', 'default'],
       ])
         expect([command, (await kvRequest(url, command)).status]).toEqual([command, 400]);
       const multi = await kvRequest(url, [script('FLUSHALL')], { path: '/kv/multi-exec' });

@@ -93,6 +93,15 @@ const FATES: readonly [what: string, behave: Behaviour, attempts: number, dead: 
   ['says 100 unasked', (s) => s.end(`HTTP/1.1 100 Continue\r\n\r\n${answer('200 OK')}`), 1, null],
   ['says 100 twice', continueTwice, 1, null],
   [
+    'says 103 and 100 twice at once',
+    (s) =>
+      s.end(
+        `HTTP/1.1 103 Early Hints\r\n\r\n${'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2)}${answer('200 OK')}`,
+      ),
+    1,
+    null,
+  ],
+  [
     'changes the protocol',
     (s) => s.end('HTTP/1.1 101 No\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n'),
     2,

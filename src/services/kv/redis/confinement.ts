@@ -17,8 +17,11 @@ export interface ConfinementOptions {
 /** Sends commands and resolves to their replies. */
 type Send = (commands: readonly Command[]) => Promise<RespValue[]>;
 
-/** With them a denial could be lifted again. */
-const ACL_CHANGES = ['acl|setuser', 'acl|deluser', 'acl|load', 'acl|save'];
+/**
+ * With them a denial could be lifted again, or the password be guessed of the user who has no denials: they show its hash,
+ * without salt, and from the password the tokens of a Redis' other databases may be derived.
+ */
+const LIFTING = ['acl|setuser', 'acl|deluser', 'acl|load', 'acl|save', 'acl|list', 'acl|getuser'];
 
 /**
  * What a database refuses is refused by Redis itself, within scripts and functions too: every connection goes on as a user
@@ -33,7 +36,7 @@ export class Confinement {
 
   constructor(private readonly options: ConfinementOptions) {
     const { username = 'default', password, denied } = options;
-    this.denied = [...new Set([...denied, ...ACL_CHANGES])].sort();
+    this.denied = [...new Set([...denied, ...LIFTING])].sort();
     const digest = createHash('sha256')
       .update(JSON.stringify([username, this.denied]))
       .digest('hex');

@@ -4,6 +4,7 @@ import { jsonRoute } from '../../../http/route.js';
 import type { OrderedQueue } from '../order/ordered-queues.js';
 import type { QueueDeps } from '../queue-deps.js';
 import { checkName } from '../store/names.js';
+import { arrayReply } from './array-reply.js';
 import { nothingReply, orderedQueueReply } from './reply-schemas.js';
 
 const route = jsonRoute<QueueDeps>();
@@ -52,7 +53,7 @@ const listQueues = route({
   request: {},
   reply: z.array(orderedQueueReply),
   errors: [401, 503],
-  handle: async (_input, _context, { queues }) => (await queues.list()).map(view),
+  handle: async (_input, _context, { queues }) => arrayReply(queues.list(), view),
 });
 
 const getQueue = route({
@@ -64,7 +65,7 @@ const getQueue = route({
   reply: orderedQueueReply,
   errors: [400, 401, 404, 503],
   handle: async ({ params: { queue: name } }, _context, { queues }) => {
-    const [queue] = await queues.list(name);
+    const queue = await queues.find(name);
     if (queue === undefined) throw new HttpError('not_found', `There is no queue ${name}.`);
     return view(queue);
   },

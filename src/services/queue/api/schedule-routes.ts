@@ -8,6 +8,7 @@ import { shownHeaders } from '../intake/redaction.js';
 import type { QueueDeps } from '../queue-deps.js';
 import { requestOf } from '../schedules/scheduler.js';
 import type { Schedule } from '../schedules/schedules.js';
+import { arrayReply } from './array-reply.js';
 import { bodyView, present } from './message-view.js';
 import { requestOf as publishOf } from './publish-routes.js';
 import { nothingReply, scheduleCreatedReply, scheduleReply } from './reply-schemas.js';
@@ -97,7 +98,7 @@ const list = route({
   reply: z.array(scheduleReply),
   errors: [401, 503],
   handle: async (_input, _context, deps) =>
-    (await deps.schedules.list()).map((schedule) => view(schedule, deps)),
+    arrayReply(deps.schedules.list(), (schedule) => view(schedule, deps)),
 });
 
 const get = route({
@@ -109,7 +110,7 @@ const get = route({
   reply: scheduleReply,
   errors: [400, 401, 404, 503],
   handle: async ({ params: { id } }, _context, deps) => {
-    const [schedule] = await deps.schedules.list(id);
+    const schedule = await deps.schedules.find(id);
     if (schedule === undefined) throw new HttpError('not_found', `There is no schedule ${id}.`);
     return view(schedule, deps);
   },

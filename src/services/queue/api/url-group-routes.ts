@@ -8,6 +8,7 @@ import { readPublishOptions } from '../intake/publish-options.js';
 import type { QueueDeps } from '../queue-deps.js';
 import { checkName } from '../store/names.js';
 import type { UrlGroup } from '../store/url-groups.js';
+import { arrayReply } from './array-reply.js';
 import { nothingReply, urlGroupReply } from './reply-schemas.js';
 
 const route = jsonRoute<QueueDeps>();
@@ -57,7 +58,7 @@ const listGroups = route({
   request: {},
   reply: z.array(urlGroupReply),
   errors: [401, 503],
-  handle: async (_input, _context, { groups }) => (await groups.list()).map(view),
+  handle: async (_input, _context, { groups }) => arrayReply(groups.list(), view),
 });
 
 const getGroup = route({

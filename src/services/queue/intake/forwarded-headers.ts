@@ -43,15 +43,19 @@ export function deliveredHeaders(
       throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);
     headers[canonicalHeaderName(name)] = value;
   }
-  return { ...headers, ...markedHeaders(controls, 'forward-') };
+  return markedHeaders(controls, 'forward-', headers);
 }
 
 /**
  * The headers behind `start`, such as `forward-`. Transport headers are dropped rather than refused: programs that pass
  * on all headers of a request send them unthinkingly.
+ * @param headers where they are put
  */
-export function markedHeaders(controls: Controls, start: string): HeaderMap {
-  const headers: Record<string, string> = {};
+export function markedHeaders(
+  controls: Controls,
+  start: string,
+  headers: Record<string, string> = {},
+): HeaderMap {
   for (const [name, value] of controls.below(start)) {
     if (!isHeader(name, value))
       throw controls.refusal(start + name, 'holds characters that cannot stand in a header');

@@ -166,9 +166,7 @@ export function decodeTokens(content: Buffer): readonly Token[] | undefined {
 export function canonicalHeaderName(name: string): string {
   return name === 'content-type'
     ? 'Content-Type'
-    : name
-        .toLowerCase()
-        .replace(/(^|-)([a-z])/g, (_, dash: string, letter: string) => dash + letter.toUpperCase());
+    : name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
 /** A response's headers as the API and callbacks show them: names in canonical case. */

@@ -128,13 +128,20 @@ export class OrderedQueues {
     return (await this.database.query(this.sql.exists, [name])).rowCount > 0;
   }
 
-  /** All of them, or the one of this name. */
-  async list(name?: string): Promise<OrderedQueue[]> {
-    const queues: OrderedQueue[] = [];
-    for (let after = '', rows: QueueRow[]; ; after = rows.at(-1)?.name ?? after) {
-      ({ rows } = await this.database.query<QueueRow>(this.sql.list, [name ?? null, after]));
-      for (const row of rows) queues.push(await this.queueOf(row));
-      if (rows.length < LISTED) return queues;
+  async find(name: string): Promise<OrderedQueue | undefined> {
+    const [row] = (await this.database.query<QueueRow>(this.sql.list, [name, ''])).rows;
+    return row && this.queueOf(row);
+  }
+
+  /** All queues by their names, read a step at a time. */
+  async *list(): AsyncGenerator<OrderedQueue> {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const { rows }: QueryResult<QueueRow> = await this.database.query<QueueRow>(this.sql.list, [
+        null,
+        after,
+      ]);
+      for (const row of rows) yield await this.queueOf(row);
+      after = rows.length < LISTED ? undefined : rows.at(-1)?.name;
     }
   }
 

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
 import { tableOf } from '../store/statements.js';
 import { nextTime } from './cron.js';
 
@@ -42,6 +42,15 @@ interface Row {
   now_ms: number;
 }
 
+type PageRow = Row & {
+  /** Unix time in microseconds, as text: with the id the place in the order. */
+  place: string;
+};
+
+/** Of a step of the list: schedules, and bytes of bodies and headers; a single schedule may have more. */
+const PAGE_ROWS = 100;
+const PAGE_BYTES = 256 * 1024;
+
 /** Schedules in Postgres. Times are Postgres' own, so a gateway's clock moves no schedule. */
 export class Schedules {
   private readonly sql: ReturnType<typeof statements>;
@@ -72,8 +81,20 @@ export class Schedules {
     });
   }
 
-  async list(id?: string): Promise<Schedule[]> {
-    return (await this.database.query<Row>(this.sql.list, [id ?? null])).rows.map(scheduleOf);
+  async find(id: string): Promise<Schedule | undefined> {
+    const [row] = (await this.database.query<Row>(this.sql.find, [id])).rows;
+    return row && scheduleOf(row);
+  }
+
+  /** All schedules in the order of their making, read a step at a time. */
+  async *list(): AsyncGenerator<Schedule> {
+    for (let last: PageRow | undefined; ; ) {
+      const place = [last?.place ?? null, last?.id ?? null];
+      const { rows }: QueryResult<PageRow> = await this.database.query<PageRow>(this.sql.page, place);
+      yield* rows.map(scheduleOf);
+      last = rows.at(-1);
+      if (last === undefined) return;
+    }
   }
 
   async delete(id: string): Promise<boolean> {
@@ -150,8 +171,18 @@ function statements(schema: string) {
       on conflict (id) do update set cron = excluded.cron, destination = excluded.destination,
         controls = excluded.controls, headers = excluded.headers, body = excluded.body,
         caller_ip = excluded.caller_ip, next_at = excluded.next_at, paused = false`,
-    /** $1 an id, or null for all */
-    list: `select ${columns}, ${states} as states from ${schedules} where $1::text is null or id = $1 order by created_at, id`,
+    find: `select ${columns}, ${states} as states from ${schedules} where id = $1`,
+    /** $1 and $2 the place behind which it begins, or null */
+    page: `select ${columns}, ${states} as states, (extract(epoch from created_at) * 1000000)::bigint::text as place
+      from (
+        select *, sum(size) over (order by created_at, id) - size as bytes_before
+        from (
+          select *, octet_length(body) + octet_length(concat(controls, headers)) as size from ${schedules}
+          where $1::text is null or (created_at, id) > (timestamptz 'epoch' + $1::bigint * interval '1 microsecond', $2::text)
+          order by created_at, id limit ${PAGE_ROWS}
+        ) step
+      ) sized
+      where bytes_before <= ${PAGE_BYTES} order by created_at, id`,
     one: `select ${columns}, null as states from ${schedules} where id = $1 for update`,
     delete: `delete from ${schedules} where id = $1`,
     setPaused: `update ${schedules} set paused = $2, next_at = $3 where id = $1`,

@@ -47,6 +47,14 @@ export function queueMigrations(schema: string): Migration[] {
             await connection.query(`alter table ${table(name)} alter column ${column} set compression lz4`);
       },
     },
+    {
+      id: 5,
+      name: 'schedules in the order of their making, in steps',
+      tables: [],
+      up: async (connection) => {
+        await connection.query(`create index schedules_created on ${table('schedules')} (created_at, id)`);
+      },
+    },
   ];
 }
 

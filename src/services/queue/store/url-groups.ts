@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
 import { tableOf } from './statements.js';
 
 export interface Endpoint {
@@ -30,6 +30,10 @@ interface GroupRow {
   endpoints: { name: string | null; url: string }[];
 }
 
+/** Of a step of the list: groups, and bytes of their endpoints; a single group may have more. */
+const PAGE_GROUPS = 20;
+const PAGE_BYTES = 256 * 1024;
+
 /** Names for several destinations at once. */
 export class UrlGroups {
   private readonly sql: ReturnType<typeof statements>;
@@ -43,21 +47,17 @@ export class UrlGroups {
   }
 
   async find(name: string): Promise<UrlGroup | undefined> {
-    return (await this.list(name))[0];
+    const [row] = (await this.database.query<GroupRow>(this.sql.find, [name], 'queue_group')).rows;
+    return row && groupOf(row);
   }
 
-  async list(name?: string): Promise<UrlGroup[]> {
-    const { rows } = await this.database.query<GroupRow>(this.sql.list, [name ?? null], 'queue_groups');
-    return rows.map((row) => ({
-      name: row.name,
-      createdAt: row.created_ms,
-      updatedAt: row.updated_ms,
-      headers: row.headers,
-      endpoints: row.endpoints.map(({ name: endpoint, url }) => ({
-        ...(endpoint === null ? {} : { name: endpoint }),
-        url,
-      })),
-    }));
+  /** All groups by their names, read a step at a time. */
+  async *list(): AsyncGenerator<UrlGroup> {
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const { rows }: QueryResult<GroupRow> = await this.database.query<GroupRow>(this.sql.page, [after]);
+      yield* rows.map(groupOf);
+      after = rows.at(-1)?.name;
+    }
   }
 
   /** Adds endpoints or changes those with the same name or URL; makes the group. @throws HttpError 412 over a limit */
@@ -124,17 +124,46 @@ export class UrlGroups {
   }
 }
 
+function groupOf({
+  name,
+  created_ms: createdAt,
+  updated_ms: updatedAt,
+  headers,
+  endpoints,
+}: GroupRow): UrlGroup {
+  return {
+    name,
+    createdAt,
+    updatedAt,
+    headers,
+    endpoints: endpoints.map(({ name: endpoint, url }) => ({
+      ...(endpoint === null ? {} : { name: endpoint }),
+      url,
+    })),
+  };
+}
+
 function statements(schema: string) {
   const groups = tableOf(schema, 'url_groups');
   const endpoints = tableOf(schema, 'endpoints');
-  return {
-    lock: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
-    /** $1 a name, or null for all */
-    list: `select name, headers, extract(epoch from created_at)::float8 * 1000 as created_ms,
+  const columns = `name, headers, extract(epoch from created_at)::float8 * 1000 as created_ms,
         extract(epoch from updated_at)::float8 * 1000 as updated_ms,
         coalesce((select json_agg(json_build_object('name', e.name, 'url', e.url) order by position)
-          from ${endpoints} e where group_name = g.name), '[]') as endpoints
-      from ${groups} g where $1::text is null or name = $1 order by name`,
+          from ${endpoints} e where group_name = g.name), '[]') as endpoints`;
+  return {
+    lock: 'select pg_advisory_xact_lock(hashtextextended($1, 0))',
+    find: `select ${columns} from ${groups} g where name = $1`,
+    /** $1 the name behind which it begins */
+    page: `select ${columns}
+      from (
+        select *, sum(size) over (order by name) - size as bytes_before
+        from (
+          select *, (select coalesce(sum(octet_length(e.url) + coalesce(octet_length(e.name), 0)), 0)
+            from ${endpoints} e where group_name = s.name) as size
+          from ${groups} s where name > $1 order by name limit ${PAGE_GROUPS}
+        ) step
+      ) g
+      where bytes_before <= ${PAGE_BYTES} order by name`,
     touch: `update ${groups} set updated_at = now() where name = $1`,
     groups: `select count(*)::int as count from ${groups}`,
     create: `insert into ${groups} (name) values ($1)`,

@@ -1,0 +1,30 @@
+import { Pieces } from '../../../http/route.js';
+import { Pace } from '../../../lib/slices.js';
+
+/** Characters that are written at once. */
+const PIECE = 64 * 1024;
+
+/**
+ * A list of any length as a JSON array, which is what the SDKs expect. It is read as fast as its reader takes it, so no
+ * more than a piece of it is held, however many elements there are.
+ * @param view what is shown of an element
+ */
+export function arrayReply<T>(elements: AsyncIterable<T>, view: (element: T) => unknown): Pieces {
+  return new Pieces('application/json; charset=utf-8', pieces(elements, view));
+}
+
+async function* pieces<T>(elements: AsyncIterable<T>, view: (element: T) => unknown): AsyncGenerator<string> {
+  const pace = new Pace();
+  let text = '[';
+  let separator = '';
+  for await (const element of elements) {
+    text += separator + JSON.stringify(view(element));
+    separator = ',';
+    if (text.length >= PIECE) {
+      yield text;
+      text = '';
+    }
+    await pace.rest();
+  }
+  yield `${text}]`;
+}
