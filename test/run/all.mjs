@@ -78,11 +78,13 @@ async function readyBackends(set, names) {
   }
 }
 
-/** Of the ports that tests take for servers of their own, the part of one lane: two that choose at once must not collide. */
+/** Ports that tests take for servers of their own; a second run on this machine, beside this one, gets others. */
+const [firstPort, lastPort] = (process.env.PORTICO_TEST_PORTS ?? '12100-17900').split('-').map(Number);
+
+/** Of those the part of one lane: two that choose at once must not collide. */
 function portsOfLane(index, count) {
-  const [first, last] = [12_100, 17_900];
-  const size = Math.floor((last - first) / count);
-  return `${first + index * size}-${first + (index + 1) * size - 1}`;
+  const size = Math.floor((lastPort - firstPort) / count);
+  return `${firstPort + index * size}-${firstPort + (index + 1) * size - 1}`;
 }
 
 /**
