@@ -65,11 +65,12 @@ export async function checkCompose({ env: given, work, score: { check } }) {
     await becomes200(`${url}/readyz`, hangsMs);
     await readmeLines(connection, 'read');
   });
-  await check('docker stop: within 5 s, exit code 0', async () => {
+  await check('docker stop: in time, exit code 0', async () => {
     const id = await portico();
     const begin = Date.now();
     await engine.docker(['stop', id]);
-    demand(Date.now() - begin < 5_000, `${Date.now() - begin} ms`);
+    // of 10 s that Docker gives it; 0.3 to 2 s when the machine is idle
+    demand(Date.now() - begin < 9_000, `${Date.now() - begin} ms`);
     const { ExitCode } = (await engine.inspect(id)).State;
     demand(ExitCode === 0, `exit code ${ExitCode}`);
   });

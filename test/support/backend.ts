@@ -19,8 +19,9 @@ export interface BackendControl {
 export function backend(name: BackendName): BackendControl {
   const profile = process.env.PORTICO_TEST_PROFILE ?? 'test';
   const control = async (verb: string) => {
-    await run(process.execPath, ['compose/backends.mjs', verb, '--profile', profile, name], {
-      timeout: 180_000,
+    const args = ['compose/backends.mjs', verb, '--profile', profile, name];
+    await run(process.execPath, args, { timeout: 180_000 }).catch((error) => {
+      throw new Error(`${error.message}\n${error.stdout}${error.stderr}`);
     });
   };
   return {
