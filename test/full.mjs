@@ -6,7 +6,10 @@ import { createInterface } from 'node:readline';
 const parts = [
   ['test:cold'],
   ['test:docker', '--', '--engine', 'old'],
+  // with --tests all of npm test, a million rows of each kind among it
   ['test:docker', '--', '--engine', 'current', '--tests'],
+  // ten minutes
+  ['fuzz'],
 ];
 
 /** @returns {Promise<{passed: number, failed: number}>} as the part's last line says; a part that says nothing has failed */
