@@ -8,6 +8,8 @@ const parts = [
   { args: ['test:cold'] },
   { args: ['test:docker', '--', '--engine', 'old'] },
   { args: ['test:docker', '--', '--engine', 'current', '--tests'] },
+  // ten minutes
+  { args: ['fuzz'] },
 ];
 
 /** @returns {Promise<{passed: number, failed: number}>} as the part's last line says; a part that says nothing has failed */

@@ -165,6 +165,21 @@ test('namespaces: too long, with U+0000 and badly escaped ones are refused, odd 
   }
 });
 
+test.each([
+  ['/reset', { namespace: 'x' }],
+  ['/reset', ['x']],
+  ['/reset', 'null1'],
+  ['/reset', '"x"'],
+  ['/reset?namespace=x', []],
+  ['/reset/x', { all: true }],
+])('a reset that names something beside its path changes nothing: %s %j', async (path, body) => {
+  await index('/upsert', { id: 'kept', vector: [1, 2, 3] });
+  await index('/upsert/x', { id: 'kept', vector: [1, 2, 3] });
+  expect((await index(path, body)).status).toBe(400);
+  for (const namespace of ['', '/x'])
+    expect((await index(`/fetch${namespace}`, { ids: ['kept'] })).result).toEqual([{ id: 'kept' }]);
+});
+
 test("an empty batch is a success that stores nothing; unknown paths are 404 in the contract's shape", async () => {
   const before = (await index('/info')).text;
   expect((await index('/upsert/never', [])).result).toBe('Success');

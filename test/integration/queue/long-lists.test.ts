@@ -106,3 +106,20 @@ it.each([
   expect(held).toBeLessThan(20);
   expect(watch.longestMs()).toBeLessThan(500);
 });
+
+it.each([
+  ['/v2/schedules', 'schedules'],
+  ['/v2/topics', 'url_groups'],
+  ['/v2/queues', 'queues'],
+])('%s says what keeps it from being read', async (path, table) => {
+  const locked = names.query(
+    `do $do$ begin lock table $schema.${table} in access exclusive mode; perform pg_sleep(4); end $do$`,
+  );
+  await eventually(async () => {
+    const reply = await fetch(`${gateway.url}/queue${path}`, {
+      headers: { authorization: `Bearer ${TOKENS.queue}` },
+      signal: AbortSignal.timeout(10_000),
+    });
+    expect([reply.status, await reply.text()]).toEqual([503, expect.stringMatching(/took too long/)]);
+  }).finally(() => locked);
+});

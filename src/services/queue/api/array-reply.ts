@@ -1,5 +1,6 @@
 import { Pieces } from '../../../http/route.js';
 import { Pace } from '../../../lib/slices.js';
+import { unavailable } from '../errors.js';
 
 /** Characters that are written at once. */
 const PIECE = 64 * 1024;
@@ -17,14 +18,18 @@ async function* pieces<T>(elements: AsyncIterable<T>, view: (element: T) => unkn
   const pace = new Pace();
   let text = '[';
   let separator = '';
-  for await (const element of elements) {
-    text += separator + JSON.stringify(view(element));
-    separator = ',';
-    if (text.length >= PIECE) {
-      yield text;
-      text = '';
+  try {
+    for await (const element of elements) {
+      text += separator + JSON.stringify(view(element));
+      separator = ',';
+      if (text.length >= PIECE) {
+        yield text;
+        text = '';
+      }
+      await pace.rest();
     }
-    await pace.rest();
+  } catch (error) {
+    throw unavailable(error);
   }
   yield `${text}]`;
 }

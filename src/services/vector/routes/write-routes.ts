@@ -4,7 +4,7 @@ import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
 import { importRecords } from '../records/import-records.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
-import { deleteBody, resetQuery } from '../schemas/reads.js';
+import { deleteBody, resetBody, resetQuery } from '../schemas/reads.js';
 import { updateBody, upsertBody, upsertDataBody } from '../schemas/records.js';
 import { deleteReply, successReply, updateReply } from '../schemas/replies.js';
 import { bothRoutes, successAfter } from './route-kit.js';
@@ -69,7 +69,7 @@ const reset = bothRoutes({
   summary: 'Deletes every record of a namespace, or of all of them.',
   path: '/reset',
   writes: true,
-  request: { query: resetQuery },
+  request: { query: resetQuery, body: resetBody },
   reply: successReply,
   handle: async (index, { namespace, query }, { signal }) => {
     if (query.all && namespace !== '')

@@ -76,8 +76,15 @@ export const deleteBody = z
 
 export type DeleteBody = z.output<typeof deleteBody>;
 
+/** SDKs send `[]`. A namespace in the body would be passed over, and another one emptied. */
+export const resetBody = z
+  .unknown()
+  .refine((value) => value == null || (typeof value === 'object' && Object.keys(value).length === 0), {
+    error: 'expected none: the namespace stands in the path, as in /reset/{namespace}',
+  });
+
 /** `reset?all`: the key without a value. */
-export const resetQuery = z.object({
+export const resetQuery = z.strictObject({
   all: z
     .string()
     .optional()
