@@ -63,18 +63,21 @@ it('dead letters of the largest size are all sent again, by filter in pages and 
   type Resent = { cursor: string; responses: { messageId: string }[] };
   const later = { 'upstash-delay': '1h' };
   const [first, some] = await call<Resent>('/v2/dlq/retry?label=large-dead&count=10', 'POST', later);
-  expect([first, some.responses.length, some.cursor]).toEqual([
-    201,
-    10,
-    expect.stringMatching(/^\d+\.\d+-\d+$/),
-  ]);
+  expect([first, some.cursor]).toEqual([201, expect.stringMatching(/^\d+\.\d+-\d+$/)]);
+  // a call goes on for 5 s at most, in which a busy machine does not send ten
+  expect(some.responses.length).toBeGreaterThan(0);
+  expect(some.responses.length).toBeLessThanOrEqual(10);
   const letters = await namespace.query<{ id: string }>('select id from $schema.dead_letters');
-  const [second, rest] = await call<Resent>(
-    `/v2/dlq/retry?dlqIds=${letters.map(({ id }) => id).join(',')}`,
-    'POST',
-    later,
-  );
-  expect([second, rest.responses.length, rest.cursor]).toEqual([201, 30, '']);
+  expect(letters).toHaveLength(40 - some.responses.length);
+  const path = `/v2/dlq/retry?dlqIds=${letters.map(({ id }) => id).join(',')}`;
+  let sent = 0;
+  for (let cursor: string | undefined; cursor !== ''; ) {
+    const [code, rest] = await call<Resent>(path, 'POST', later);
+    expect(code).toBe(201);
+    sent += rest.responses.length;
+    cursor = rest.cursor;
+  }
+  expect(sent).toBe(letters.length);
   const waiting = await namespace.query<{ n: number }>(
     `select count(distinct url)::int as n from $schema.messages where finished_at is null and url like '%/dead/%'`,
   );

@@ -104,7 +104,8 @@ it.each([
   const ids = [...found];
   expect(ids).toEqual(ids.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)));
   expect(held).toBeLessThan(20);
-  expect(watch.longestMs()).toBeLessThan(500);
+  // among it the full collections that inUse() asks for
+  expect(watch.longestMs()).toBeLessThan(2_000);
 });
 
 it.each([
