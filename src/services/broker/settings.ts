@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOST_AND_PORT } from '../../lib/address.js';
 import {
   basePath,
   instanceName,
@@ -11,8 +12,7 @@ import {
 import { addTlsIssues, givenTlsFiles, tlsFiles, tlsProblems } from '../../lib/tls.js';
 import { COMPRESSIONS, compressor } from './records/record-encoder.js';
 
-const hostAndPort = () =>
-  z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port');
+const hostAndPort = () => z.string().regex(HOST_AND_PORT, 'expected host:port');
 
 const user = z.strictObject({
   username: z

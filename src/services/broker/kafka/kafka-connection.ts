@@ -1,4 +1,5 @@
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import type { Address } from '../../../lib/address.js';
 import {
   type Api,
   apiKeyOf,
@@ -8,11 +9,6 @@ import {
   type Versions,
   type WireConnection,
 } from './kafkajs-internals.js';
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 export interface ConnectionOptions {
   readonly clientId: string;

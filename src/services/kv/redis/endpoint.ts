@@ -1,5 +1,5 @@
+import { parseAddress } from '../../../lib/address.js';
 import { type TlsFiles, tlsOptions } from '../../../lib/tls.js';
-import { parseAddress } from '../settings/address.js';
 import type { Endpoint, SentinelEndpoints } from './connection.js';
 
 /** Parts of a database's settings that say where its servers are. */
