@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { HttpError } from '../../../http/errors.js';
 import { parseAddress } from '../../../lib/address.js';
 import { keepTrying } from '../../../lib/keep-trying.js';
+import { endedWithin } from '../../../lib/within.js';
 import type { ServiceRuntime, Worker } from '../../service.js';
 import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { PeerSettings } from '../settings.js';
@@ -139,12 +140,7 @@ export class PeerNetwork {
   /** Resolves when it is known who else is there. */
   async whenReady(): Promise<void> {
     if (this.isReady) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FIRST_LOOK_MS);
-    });
-    await Promise.race([this.ready, late]);
-    clearTimeout(timer);
+    await endedWithin(FIRST_LOOK_MS, this.ready);
   }
 
   /** Consumer instances that other processes have of an owner's. */
