@@ -28,6 +28,7 @@ export const kv: Service<KvSettings> = {
   routes: kvRoutes,
   formatError,
   error: z.object({ error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.') }),
+  exposedHeaders: ['upstash-sync-token', 'service-sync-token'],
   secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
   addresses: ({ databases }) =>
     databases.map(({ url }, i) => ({ backend: 'redis', key: `kv.databases[${i}].url`, given: url !== null })),
