@@ -9,6 +9,7 @@ import { buildApp, type MountedAt } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
+import { services } from './services/index.js';
 import type { Worker } from './services/service.js';
 
 /** What is said of a gateway that accepts requests. */
@@ -52,7 +53,8 @@ interface OpenInstance {
 export function createGateway(config: Config, options: GatewayOptions): Gateway {
   const { log } = options;
   const lifecycle = new Lifecycle(log);
-  const core = new HttpCore(config.http, new Metrics(options.gatherMetrics), log);
+  const exposedHeaders = services.flatMap((service) => service.exposedHeaders);
+  const core = new HttpCore(config.http, new Metrics(options.gatherMetrics), log, exposedHeaders);
   lifecycle.onStop('deadlines', () => core.release());
 
   const start = async (): Promise<Listening> => {

@@ -4,13 +4,16 @@ import type { z } from 'zod';
 import { applyEnvironment, variableOf } from '../lib/settings-environment.js';
 import { resolveReferences } from '../lib/settings-references.js';
 import { keysAt, keyText, nearest } from '../lib/settings-tree.js';
+import { services } from '../services/index.js';
 import type { ServiceConfig } from '../services/service.js';
 import { crossChecks, incompleteness } from './checks.js';
 import { type Config, configLeaves, configSchema, ENVIRONMENT_PREFIX, enabledServices } from './schema.js';
 import { type KeyNames, type UnservedService, unservedServices, without } from './unserved-services.js';
 
 /** Variables with the prefix that others than the gateway read or write: the start scripts and their card. */
-const FOREIGN_VARIABLES = /^PORTICO_((KV|VECTOR|BROKER|QUEUE)_)?URL$|^PORTICO_(PORT_BASE|TEST_\w+)$/;
+const FOREIGN_VARIABLES = new RegExp(
+  `^PORTICO_((${services.map(({ name }) => name.toUpperCase()).join('|')})_)?URL$|^PORTICO_(PORT_BASE|TEST_\\w+)$`,
+);
 
 /** Everything that is wrong with a configuration, one line each: where it stands, which key, why. */
 export class ConfigError extends Error {

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import type { Logger } from './logger.js';
+import { within } from './within.js';
 
 type Release = () => void | Promise<void>;
 
@@ -45,18 +46,11 @@ export class Lifecycle implements ReleaseRegistry {
 }
 
 async function settleWithin({ name, release, capMs }: Registered): Promise<Error | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const cap = new Promise<Error>((resolve) => {
-    timer = setTimeout(resolve, capMs, new Error(`${name} did not end within ${capMs} ms`));
-  });
+  const settled = Promise.resolve().then(release);
   try {
-    const settled = Promise.resolve()
-      .then(release)
-      .then(() => undefined);
-    return await Promise.race([settled, cap]);
+    await within(capMs, settled, () => new Error(`${name} did not end within ${capMs} ms`));
+    return undefined;
   } catch (error) {
     return types.isNativeError(error) ? error : new Error(String(error));
-  } finally {
-    clearTimeout(timer);
   }
 }

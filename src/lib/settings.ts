@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { postgresTlsProblems } from './tls.js';
 
 /**
  * What the configuration needs to know of a key beside its type: the short environment variable for the key of a
@@ -66,6 +67,16 @@ export const serverUrl = (protocols: readonly string[], path: (url: URL) => bool
 /** The same for a backend that `npm start` brings when there is no address (`null`). */
 export const backendUrl = (protocols: readonly string[], env: string, path?: (url: URL) => boolean) =>
   serverUrl(protocols, path).nullable().default(null).meta({ secret: true, env });
+
+/** The same for Postgres, with the certificate files that the address may name: node-postgres reads them at each connection only. */
+export const postgresUrl = (env: string) =>
+  serverUrl(['postgres:', 'postgresql:'])
+    .superRefine((text, context) => {
+      for (const message of postgresTlsProblems(text)) context.addIssue({ code: 'custom', message });
+    })
+    .nullable()
+    .default(null)
+    .meta({ secret: true, env });
 
 /** Whether a service is served; without a word of the user's, `null`, its addresses decide. */
 export const serviceSwitch = () =>

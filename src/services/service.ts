@@ -56,6 +56,8 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly formatError: ErrorFormat;
   /** Schema of what `formatError` returns. */
   readonly error: z.ZodType;
+  /** Reply headers of its own, in lower case, that scripts of other origins may read. */
+  readonly exposedHeaders: readonly string[];
   /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */
   secrets(config: Config): readonly { readonly key: string; readonly value: string | null }[];
   /** The addresses that this configuration needs. */

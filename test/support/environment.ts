@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { TOKEN_VARIABLES } from './tokens.js';
 
 type Document = Record<string, unknown>;
@@ -27,7 +28,10 @@ export function gatewayEnvironment(): Record<string, string> {
   return environment;
 }
 
-const SERVICES = ['kv', 'vector', 'broker', 'queue'];
+/** Every section of the generated configuration but the gateway's own two is a service. */
+const SERVICES = [...readFileSync('config/portico.yaml', 'utf8').matchAll(/^(\w+):/gm)]
+  .map(([, section]) => section as string)
+  .filter((section) => section !== 'http' && section !== 'log');
 
 /** A configuration document on a free port in which services that it does not mention are switched off. */
 export function testDocument(document: Document): Document {

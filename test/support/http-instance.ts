@@ -9,6 +9,7 @@ import { type App, buildApp } from '../../src/http/server/app.js';
 import { type ListeningServer, listen } from '../../src/http/server/server.js';
 import { httpSettings } from '../../src/http/settings.js';
 import { createLogger } from '../../src/lib/logger.js';
+import { services } from '../../src/services/index.js';
 
 export const TOKEN = 'a-token-of-the-http-core-tests';
 
@@ -110,7 +111,8 @@ export async function startHttpCore(
 }> {
   const seen: Seen = { bodies: 0, waits: 0, aborted: [] };
   const parsed = httpSettings.parse(settings);
-  const core = new HttpCore(parsed, new Metrics(), createLogger('silent'));
+  const exposedHeaders = services.flatMap((service) => service.exposedHeaders);
+  const core = new HttpCore(parsed, new Metrics(), createLogger('silent'), exposedHeaders);
   const routes: Route<Seen>[] = [echo, wait, fails, bytes];
   const complete: ServiceInstance = {
     name: 'default',

@@ -458,7 +458,9 @@ it('refuses TLS files beside an address without TLS, which nobody would look at'
   expect(kv({ url: 'rediss://a', tls: { ca } })).toEqual([unread]);
   const broker = (tls: Record<string, unknown>, sasl = {}) =>
     problemsOf({ broker: { clusters: [{ tls, sasl }] } });
-  expect(broker({ enabled: true, ca })).toEqual([]);
+  expect(broker({ enabled: true, ca })).toEqual([
+    expect.stringMatching(/broker\.clusters\[0\]\.tls\.ca: the file cannot be read/),
+  ]);
   expect(broker({ ca })).toEqual([
     expect.stringMatching(/broker\.clusters\[0\]\.tls\.ca: .*expected enabled: true/),
   ]);

@@ -33,12 +33,14 @@ export class HttpCore implements ExchangeCore {
     readonly settings: HttpSettings,
     readonly metrics: Metrics,
     readonly log: Logger,
+    /** Reply headers of the services that scripts of other origins may read. */
+    exposedHeaders: readonly string[] = [],
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
     this.replies = new ReplyBudget(settings.replyBufferBytes);
     const { origins } = settings.cors;
-    this.cors = origins.length === 0 ? undefined : new Cors(origins);
+    this.cors = origins.length === 0 ? undefined : new Cors(origins, exposedHeaders);
     // replies depend on a token, which a shared cache does not know where it stands in the query
     this.headBlock = headLines([...securityHeaders(origins.length > 0), 'Cache-Control', 'no-store']);
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);

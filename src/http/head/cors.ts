@@ -1,18 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { headLines } from './head-block.js';
 
-/** Reply headers that scripts of other origins may read: those of the services and of the gateway itself. */
-const EXPOSED = [
-  'upstash-sync-token',
-  'service-sync-token',
-  'broker-consumer-state',
-  'broker-delivery',
-  'broker-partition-errors',
-  'x-request-id',
-  'retry-after',
-  'allow',
-  'www-authenticate',
-].join(', ');
+/** The gateway's own reply headers that scripts of other origins may read. */
+const EXPOSED = ['x-request-id', 'retry-after', 'allow', 'www-authenticate'];
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 
@@ -31,9 +21,12 @@ export class Cors {
   private readonly linesByOrigin: ReadonlyMap<string, string>;
   private readonly otherLines: string;
 
-  /** @param origins exact ones such as `https://app.example`, or `*` for all */
-  constructor(origins: readonly string[]) {
-    const exposed = ['Access-Control-Expose-Headers', EXPOSED];
+  /**
+   * @param origins exact ones such as `https://app.example`, or `*` for all
+   * @param ofServices reply headers of the services that scripts of those origins may read
+   */
+  constructor(origins: readonly string[], ofServices: readonly string[]) {
+    const exposed = ['Access-Control-Expose-Headers', [...ofServices, ...EXPOSED].join(', ')];
     const all = origins.includes('*');
     this.otherLines = headLines(all ? ['Access-Control-Allow-Origin', '*', ...exposed] : ['Vary', 'Origin']);
     this.linesByOrigin = new Map(

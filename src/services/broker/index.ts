@@ -14,6 +14,7 @@ export const broker: Service<BrokerConfig> = {
   routes,
   formatError,
   error: errorReply,
+  exposedHeaders: ['broker-consumer-state', 'broker-delivery', 'broker-partition-errors'],
   secrets: ({ clusters, peers }) => [
     ...(peers.listen === null ? [] : [{ key: 'broker.peers.secret', value: peers.secret }]),
     ...clusters.flatMap(({ users }, i) =>

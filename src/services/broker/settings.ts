@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOST_AND_PORT } from '../../lib/address.js';
 import {
   basePath,
   instanceName,
@@ -8,10 +9,10 @@ import {
   serviceSwitch,
   tcpPort,
 } from '../../lib/settings.js';
+import { addTlsIssues, givenTlsFiles, tlsFiles, tlsProblems } from '../../lib/tls.js';
 import { COMPRESSIONS, compressor } from './records/record-encoder.js';
 
-const hostAndPort = () =>
-  z.string().regex(/^[^\s:,]+:\d{1,5}$|^\[[0-9a-fA-F:.]+\]:\d{1,5}$/, 'expected host:port');
+const hostAndPort = () => z.string().regex(HOST_AND_PORT, 'expected host:port');
 
 const user = z.strictObject({
   username: z
@@ -59,25 +60,15 @@ const user = z.strictObject({
     ),
 });
 
-const file = (what: string) =>
-  z.string().min(1).nullable().default(null).describe(`Path of a PEM file: ${what}.`);
-
 const tls = z
   .strictObject({
     enabled: z.boolean().default(false).describe('Whether the brokers are spoken to with TLS.'),
-    ca: file("certificates of the authorities that are trusted beside Node's own list"),
-    cert: file("the gateway's own certificate, where the brokers ask for one"),
-    key: file('its key'),
+    ...tlsFiles,
   })
   .superRefine(({ enabled, ...files }, context) => {
-    for (const [name, path] of Object.entries(files)) {
-      if (!enabled && path !== null)
-        context.addIssue({
-          code: 'custom',
-          path: [name],
-          message: 'the brokers are spoken to without TLS: expected enabled: true beside it',
-        });
-    }
+    const problem = 'the brokers are spoken to without TLS: expected enabled: true beside it';
+    const unused = () => givenTlsFiles(files).map((key) => ({ key, problem }));
+    addTlsIssues(context, enabled ? tlsProblems(files) : unused());
   });
 
 const sasl = z

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { bindRoutes } from '../../http/route.js';
+import { parseAddress } from '../../lib/address.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
@@ -18,7 +19,6 @@ import { type Denials, denialsOf } from './redis/denials.js';
 import { endpointOf, sentinelsOf } from './redis/endpoint.js';
 import { SentinelWatch } from './redis/sentinel-watch.js';
 import { type Freshness, syncTokens } from './replicas/sync-token.js';
-import { parseAddress } from './settings/address.js';
 import { type DatabaseSettings, type KvSettings, kvSettings } from './settings/schemas.js';
 
 /** Key-value service: the commands of Redis or Valkey over HTTP. */
@@ -28,6 +28,7 @@ export const kv: Service<KvSettings> = {
   routes: kvRoutes,
   formatError,
   error: z.object({ error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.') }),
+  exposedHeaders: ['upstash-sync-token', 'service-sync-token'],
   secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
   addresses: ({ databases }) =>
     databases.map(({ url }, i) => ({ backend: 'redis', key: `kv.databases[${i}].url`, given: url !== null })),

@@ -12,6 +12,7 @@ export const queue: Service<QueueConfig> = {
   routes: queueRoutes,
   formatError,
   error: errorSchema,
+  exposedHeaders: [],
   secrets: ({ token, readOnlyToken, currentSigningKey, nextSigningKey }) => [
     { key: 'queue.token', value: token },
     ...(readOnlyToken === null ? [] : [{ key: 'queue.readOnlyToken', value: readOnlyToken }]),

@@ -5,6 +5,7 @@ import {
   basePath,
   milliseconds,
   missingReason,
+  postgresUrl,
   secret,
   serviceSwitch,
   tcpPort,
@@ -62,7 +63,7 @@ export const queueConfigSchema = z.strictObject({
   rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
     'Address of RabbitMQ, such as amqp://user:password@host:5672.',
   ),
-  databaseUrl: backendUrl(['postgres:', 'postgresql:'], 'PORTICO_DATABASE_URL').describe(
+  databaseUrl: postgresUrl('PORTICO_DATABASE_URL').describe(
     'Address of Postgres, which remembers the messages.',
   ),
   schema: identifier('a name')

@@ -15,6 +15,7 @@ export const vector: Service<VectorSettings> = {
   routes,
   formatError,
   error: errorReply,
+  exposedHeaders: [],
   secrets: ({ indexes }) =>
     indexes.flatMap(({ token, readOnlyToken }, i) => [
       { key: `vector.indexes[${i}].token`, value: token },

@@ -4,6 +4,7 @@ import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import { type Database, migrate, UnusableSchema } from '../../lib/postgres.js';
+import { endedWithin } from '../../lib/within.js';
 import type { Embedders } from './embedder/embedder.js';
 import { openaiEmbedder } from './embedder/openai-embedder.js';
 import { wordEmbedder } from './embedder/word-embedder.js';
@@ -95,13 +96,8 @@ export class PreparedIndex {
     return index;
   }
 
-  private async firstTry(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, START_WAIT_MS);
-    });
-    await Promise.race([this.progress.success, late]);
-    clearTimeout(timer);
+  private firstTry(): Promise<void> {
+    return endedWithin(START_WAIT_MS, this.progress.success);
   }
 
   /** @returns what asks it to look */

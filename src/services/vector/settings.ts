@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import {
-  backendUrl,
   basePath,
   instanceName,
   milliseconds,
   missingReason,
+  postgresUrl,
   secret,
   serviceSwitch,
   tcpPort,
@@ -152,7 +152,7 @@ const indexSettings = z
   );
 
 const databaseSettings = z.strictObject({
-  url: backendUrl(['postgres:', 'postgresql:'], 'PORTICO_DATABASE_URL').describe(
+  url: postgresUrl('PORTICO_DATABASE_URL').describe(
     'Postgres with pgvector 0.8 or newer, such as postgres://user:password@host:5432/database.',
   ),
   schema: z

@@ -1,6 +1,7 @@
 import type { HttpError } from '../../../http/errors.js';
+import { endedWithin } from '../../../lib/within.js';
 import { partitionKey, type TopicPartition } from '../kafka/partitions.js';
-import { Changes, endedWithin } from '../kafka/waits.js';
+import { Changes } from '../kafka/waits.js';
 import { AssignedLogs } from '../read/assigned-logs.js';
 import { AssignedPartition } from '../read/assigned-partition.js';
 import type { ReplyLimits } from '../records/messages-json.js';

@@ -1,9 +1,10 @@
 import { HttpError } from '../../../http/errors.js';
+import { type Address, parseAddress } from '../../../lib/address.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import { refusalOf, unavailable } from '../errors.js';
 import { Connections } from './connections.js';
-import type { Address, KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
+import type { KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
 import type { Api } from './kafkajs-internals.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
 import { withSecond } from './waits.js';
@@ -182,9 +183,4 @@ export class Cluster {
     if (address === undefined) throw unavailable(new Error(`broker ${node} is not known`));
     return address;
   }
-}
-
-function parseAddress(text: string): Address {
-  const colon = text.lastIndexOf(':');
-  return { host: text.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(text.slice(colon + 1)) };
 }

@@ -1,9 +1,10 @@
 import { HttpError } from '../../../http/errors.js';
+import type { Address } from '../../../lib/address.js';
 import { type BackoffOptions, backoffDelay } from '../../../lib/backoff.js';
 import type { Logger } from '../../../lib/logger.js';
 import { unavailable } from '../errors.js';
 import { kafkaLogCreator } from './client.js';
-import { type Address, KafkaConnection, type KafkaSecurity, KafkaTimeout } from './kafka-connection.js';
+import { KafkaConnection, type KafkaSecurity, KafkaTimeout } from './kafka-connection.js';
 
 /** Pauses between tries at a broker that cannot be connected to: what asks meanwhile learns at once that it cannot. In ms. */
 const PAUSES: BackoffOptions = { initialMs: 50, maxMs: 1_000, factor: 2, jitter: 0.5 };

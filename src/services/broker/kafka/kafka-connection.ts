@@ -1,4 +1,6 @@
 import type { ConnectionOptions as TlsOptions } from 'node:tls';
+import type { Address } from '../../../lib/address.js';
+import { within } from '../../../lib/within.js';
 import {
   type Api,
   apiKeyOf,
@@ -8,11 +10,6 @@ import {
   type Versions,
   type WireConnection,
 } from './kafkajs-internals.js';
-
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
 
 export interface ConnectionOptions {
   readonly clientId: string;
@@ -154,18 +151,14 @@ export class KafkaConnection {
   }
 
   private async within<T>(api: string, timeoutMs: number, reply: Promise<T>): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        const timeout = new KafkaTimeout(api, timeoutMs);
-        reject(timeout);
-        this.close(timeout);
-      }, timeoutMs);
-    });
+    let timeout: KafkaTimeout | undefined;
     try {
-      return await Promise.race([reply, late]);
+      return await within(timeoutMs, reply, () => {
+        timeout = new KafkaTimeout(api, timeoutMs);
+        return timeout;
+      });
     } finally {
-      clearTimeout(timer);
+      if (timeout !== undefined) this.close(timeout);
     }
   }
 }

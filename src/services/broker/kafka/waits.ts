@@ -1,18 +1,10 @@
+import { endedWithin } from '../../../lib/within.js';
+
 /**
  * Pause between two tries at a partition whose leader is not where it was said to be, or not ready, in ms. Kafka names the
  * leaders of a new topic before they have opened their logs: 0.5 s for 20 partitions on one busy core.
  */
 export const LEADER_PAUSE_MS = 100;
-
-/** Resolves when `work` has ended, well or badly, at the latest after `ms`. */
-export async function endedWithin(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work.catch(() => {}), late]);
-  clearTimeout(timer);
-}
 
 /**
  * What `first` resolves to; when it fails, or says nothing for `ms`, what comes first of it and `second`.

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { HttpError } from '../../../http/errors.js';
+import { parseAddress } from '../../../lib/address.js';
 import { keepTrying } from '../../../lib/keep-trying.js';
+import { endedWithin } from '../../../lib/within.js';
 import type { ServiceRuntime, Worker } from '../../service.js';
 import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { PeerSettings } from '../settings.js';
@@ -9,7 +11,7 @@ import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
 import type { Hop, PeerMessage, Pong } from './peer-protocol.js';
 import { type PeerPlace, PeerServer, type PeerService } from './peer-server.js';
-import { Peers, placeOf, placesOf, summed } from './peers.js';
+import { Peers, placesOf, summed } from './peers.js';
 import { type PeerRound, RoutedInstances } from './routed-instances.js';
 
 /** So long a request waits, in ms, for the first look at who else is there. */
@@ -36,7 +38,13 @@ function entrancesOf(settings: PeerSettings, worker: Worker | undefined, secret:
   const { listen, addresses, dns } = settings;
   if (listen !== null) {
     const id = worker?.machine ?? randomUUID();
-    entrances.push({ hop: 'machine', id, place: placeOf(listen), places: placesOf(addresses, dns), secret });
+    entrances.push({
+      hop: 'machine',
+      id,
+      place: parseAddress(listen),
+      places: placesOf(addresses, dns),
+      secret,
+    });
   }
   if (worker !== undefined) {
     const socketOf = (index: number) => ({ path: join(worker.folder, `broker-${index}.sock`) });
@@ -132,12 +140,7 @@ export class PeerNetwork {
   /** Resolves when it is known who else is there. */
   async whenReady(): Promise<void> {
     if (this.isReady) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, FIRST_LOOK_MS);
-    });
-    await Promise.race([this.ready, late]);
-    clearTimeout(timer);
+    await endedWithin(FIRST_LOOK_MS, this.ready);
   }
 
   /** Consumer instances that other processes have of an owner's. */

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { setMaxListeners } from 'node:events';
+import { parseAddress } from '../../../lib/address.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { PeerClient } from './peer-client.js';
 import type { Pong } from './peer-protocol.js';
@@ -140,17 +141,11 @@ export class Peers {
   }
 }
 
-/** `host:port` as a place. */
-export function placeOf(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(':');
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) };
-}
-
 /** Configured addresses, and every address of a name. */
 export function placesOf(addresses: readonly string[], dns: string | null): () => Promise<PeerPlace[]> {
-  const fixed = addresses.map(placeOf);
+  const fixed = addresses.map(parseAddress);
   if (dns === null) return async () => fixed;
-  const { host, port } = placeOf(dns);
+  const { host, port } = parseAddress(dns);
   return async () => [
     ...fixed,
     ...(await lookup(host, { all: true })).map(({ address }) => ({ host: address, port })),

@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
+import { within } from '../../../lib/within.js';
 import type { Row } from '../commands/commands.js';
 import { notConnected } from '../errors.js';
 import type { Backend } from '../redis/backend.js';
@@ -6,7 +7,6 @@ import type { NodeName } from '../redis/node-address.js';
 import type { Finish } from '../redis/runner.js';
 import { reasonOf } from '../redis/session.js';
 import type { Command } from '../resp/resp-encoder.js';
-import { answerWithin } from './answer-within.js';
 import { ClusterRunner } from './cluster-runner.js';
 import type { NodeSessions } from './node-sessions.js';
 import type { Topology } from './topology.js';
@@ -68,7 +68,7 @@ export class ClusterBackend implements Backend {
   async login(login: Command): Promise<boolean> {
     const open = this.options.nodes.all.filter((session) => session.isOpen);
     const answers = await Promise.all(
-      open.map((session) => answerWithin(LOGIN_MS, session.login(login)).catch(() => undefined)),
+      open.map((session) => within(LOGIN_MS, session.login(login)).catch(() => undefined)),
     );
     if (!answers.includes(true) && !answers.includes(false)) throw notConnected(this.failure);
     return !answers.includes(false);

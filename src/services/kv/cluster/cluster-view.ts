@@ -1,8 +1,8 @@
+import { parseAddress } from '../../../lib/address.js';
 import { type NodeName, nodeName } from '../redis/node-address.js';
 import { items, text } from '../resp/reply-fields.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
-import { parseAddress } from '../settings/address.js';
 import { SLOTS } from './key-slot.js';
 
 /** What one node knows of its cluster. */

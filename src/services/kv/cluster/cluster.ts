@@ -1,10 +1,10 @@
+import { type Address, parseAddress } from '../../../lib/address.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { Backend, OpenSession, OwnOptions, Servers } from '../redis/backend.js';
 import { type NodeName, nodeName } from '../redis/node-address.js';
 import type { RespValue } from '../resp/resp-decoder.js';
 import { type Command, encodeCommands } from '../resp/resp-encoder.js';
-import { type Address, parseAddress } from '../settings/address.js';
 import { ClusterBackend } from './cluster-backend.js';
 import { NodeSessions } from './node-sessions.js';
 import { Topology } from './topology.js';

@@ -1,8 +1,8 @@
 import type { Logger } from '../../../lib/logger.js';
+import { within } from '../../../lib/within.js';
 import type { NodeName } from '../redis/node-address.js';
 import type { RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
-import { answerWithin } from './answer-within.js';
 import { type ClusterView, newestView, readView, VIEW_COMMANDS } from './cluster-view.js';
 
 export interface TopologyOptions {
@@ -155,7 +155,7 @@ export class Topology {
   }
 
   private async viewOf(node: NodeName): Promise<ClusterView> {
-    return readView(await answerWithin(ANSWER_MS, this.options.ask(node, VIEW_COMMANDS)), node);
+    return readView(await within(ANSWER_MS, this.options.ask(node, VIEW_COMMANDS)), node);
   }
 
   private take(view: ClusterView): void {

@@ -1,5 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { Principal, RouteContext } from '../../../http/route.js';
+import type { Address } from '../../../lib/address.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import { AclPrincipal, type RestTokens } from '../auth/rest-tokens.js';
@@ -23,7 +24,6 @@ import type { WireObserver } from '../redis/wire.js';
 import { isLasting } from '../resp/passing.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
-import type { Address } from '../settings/address.js';
 import { Streams } from '../streams/streams.js';
 
 export interface KvClientOptions {

@@ -1,6 +1,6 @@
+import type { Address } from '../../../lib/address.js';
 import type { Row } from '../commands/commands.js';
 import type { Command } from '../resp/resp-encoder.js';
-import type { Address } from '../settings/address.js';
 import type { Finish, Runner } from './runner.js';
 import type { Session, SessionOptions } from './session.js';
 

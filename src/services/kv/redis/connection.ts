@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { Redis, type RedisOptions } from 'ioredis';
+import type { Address } from '../../../lib/address.js';
 import type { Logger } from '../../../lib/logger.js';
 import { isLoginRefused } from '../errors.js';
-import type { Address } from '../settings/address.js';
 
 /** Where a server is and as whom to log in. */
 export interface Endpoint {

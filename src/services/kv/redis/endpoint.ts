@@ -1,11 +1,11 @@
-import { parseAddress } from '../settings/address.js';
-import { tlsOptions } from '../settings/tls-settings.js';
+import { parseAddress } from '../../../lib/address.js';
+import { type TlsFiles, tlsOptions } from '../../../lib/tls.js';
 import type { Endpoint, SentinelEndpoints } from './connection.js';
 
 /** Parts of a database's settings that say where its servers are. */
 export interface EndpointSettings {
   readonly url: string;
-  readonly tls: { readonly ca: string | null; readonly cert: string | null; readonly key: string | null };
+  readonly tls: TlsFiles;
   readonly sentinels: readonly string[];
   readonly sentinelUsername: string | null;
   readonly sentinelPassword: string | null;

@@ -1,5 +1,5 @@
+import { parseAddress } from '../../../lib/address.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
-import { parseAddress } from '../settings/address.js';
 import type { NodeName } from './node-address.js';
 
 /** A node's word that another one has the slot; the command did not run. */

@@ -1,10 +1,10 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import type { Address } from '../../../lib/address.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { RespValue } from '../resp/resp-decoder.js';
 import { encodeCommands } from '../resp/resp-encoder.js';
-import type { Address } from '../settings/address.js';
 import type { Follower, SentinelEndpoints } from './connection.js';
 import { Session } from './session.js';
 

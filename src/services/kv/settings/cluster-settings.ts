@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOST_AND_PORT } from './address.js';
+import { HOST_AND_PORT } from '../../../lib/address.js';
 
 /** Settings of a database on a Redis Cluster; spread into the database's own. */
 export const clusterSettings = {

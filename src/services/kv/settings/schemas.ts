@@ -9,11 +9,11 @@ import {
   serviceSwitch,
   tcpPort,
 } from '../../../lib/settings.js';
+import { givenTlsFiles, tlsSettings } from '../../../lib/tls.js';
 import { clusterSettings } from './cluster-settings.js';
 import { replicaSettings } from './replica-settings.js';
 import { sentinelSettings } from './sentinel-settings.js';
 import { namesDatabase, serverProblems } from './server-checks.js';
-import { tlsSettings, unusedTlsFiles } from './tls-settings.js';
 
 const bytes = (byDefault: number) =>
   z
@@ -113,8 +113,9 @@ const database = databaseFields.superRefine((settings, context) => {
   for (const { key, problem } of serverProblems(settings))
     context.addIssue({ code: 'custom', path: [key], message: problem });
   const { tls, url, replicas, sentinelTls } = settings;
-  if (sentinelTls) return;
-  for (const name of unusedTlsFiles(tls, url === null ? [] : [url, ...replicas]))
+  if (sentinelTls || url === null) return;
+  if ([url, ...replicas].some((address) => address.startsWith('rediss:'))) return;
+  for (const name of givenTlsFiles(tls))
     context.addIssue({
       code: 'custom',
       path: ['tls', name],
