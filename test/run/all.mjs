@@ -79,7 +79,10 @@ async function readyBackends(set, names) {
 }
 
 /** Ports that tests take for servers of their own; a second run on this machine, beside this one, gets others. */
-const [firstPort, lastPort] = (process.env.PORTICO_TEST_PORTS ?? '12100-17900').split('-').map(Number);
+const [firstPort = 12_100, lastPort = 17_900] = (process.env.PORTICO_TEST_PORTS ?? '')
+  .split('-')
+  .filter(Boolean)
+  .map(Number);
 
 /** Of those the part of one lane: two that choose at once must not collide. */
 function portsOfLane(index, count) {
