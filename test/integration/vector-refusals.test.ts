@@ -165,7 +165,7 @@ test('namespaces: too long, with U+0000 and badly escaped ones are refused, odd 
   }
 });
 
-test.each([
+test.each<[string, unknown]>([
   ['/reset', { namespace: 'x' }],
   ['/reset', ['x']],
   ['/reset', 'null1'],
