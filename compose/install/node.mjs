@@ -11,7 +11,10 @@ function parts(version) {
   return { major, minor };
 }
 
-/** Whether the gateway is made for this version of Node: `engines` in package.json. */
+/**
+ * Whether the gateway can be expected to run on this version of Node: one that `engines` in package.json names, which are those
+ * that are tested, or a newer one, since where none can be fetched (macOS) it is the only one.
+ */
 export function isFit(version) {
   const { major, minor } = parts(version);
   return major >= 24 || (major === 22 && minor >= 19);

@@ -99,7 +99,10 @@ export async function check(config) {
   const env = inheritedEnvironment();
   try {
     return JSON.parse(
-      await runProgram(process.execPath, [main, 'check', ...configArgs(config)], { env, timeoutMs: askLimitMs }),
+      await runProgram(process.execPath, [main, 'check', ...configArgs(config)], {
+        env,
+        timeoutMs: askLimitMs,
+      }),
     );
   } catch (error) {
     if (error.exitCode === 78) throw Object.assign(new Error(error.output), { exitCode: 78 });

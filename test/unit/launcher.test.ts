@@ -83,8 +83,8 @@ describe('the card', () => {
 });
 
 describe('Node', () => {
-  it('fits the gateway as package.json says', async () => {
-    expect(manifest.engines.node).toBe('^22.19.0 || >=24.0.0');
+  it('fits the gateway where package.json names it as tested, and where it is newer', async () => {
+    expect(manifest.engines.node).toBe('^22.19.0 || ^24.0.0');
     const versions = ['18.20.8', '20.20.2', '22.18.0', 'v22.19.0', '22.23.3', '23.11.0', '24.0.0', '26.10.0'];
     const fitting = await evaluate('compose/install/node.mjs', `${JSON.stringify(versions)}.filter(m.isFit)`);
     expect(fitting).toEqual(['v22.19.0', '22.23.3', '24.0.0', '26.10.0']);
