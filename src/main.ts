@@ -103,7 +103,7 @@ async function work(link: WorkerLink): Promise<void> {
   const log = createLogger(config.log.level, output).child({ worker: link.number });
   const gatherMetrics = () => link.gather();
   const gateway = createGateway(config, { log, openapi: openapi(), gatherMetrics, worker: place });
-  const stop = stopper(log, gateway, async () => link.farewell(await gateway.counts()));
+  const stop = stopper(log, gateway, async () => link.sendFinal(await gateway.counts()));
   process.on('SIGTERM', (signal) => stop({ signal }));
   link.take({ stop: (lost) => stop({ lost }), metrics: () => gateway.metrics() });
   try {

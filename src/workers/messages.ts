@@ -25,4 +25,4 @@ export type ToPrimary =
   /** Somebody asked this worker for the metrics of all. */
   | { readonly type: 'gather'; readonly id: number }
   /** Its counts, before it ends. */
-  | { readonly type: 'farewell'; readonly snapshot: MetricsSnapshot };
+  | { readonly type: 'final'; readonly snapshot: MetricsSnapshot };

@@ -50,8 +50,8 @@ export class MetricsCollector {
     if (collection.waiting.size === 0) collection.done();
   }
 
-  /** The worker's last words. */
-  farewell(worker: number, snapshot: MetricsSnapshot): void {
+  /** What a worker reports before it exits. */
+  final(worker: number, snapshot: MetricsSnapshot): void {
     this.latest.set(worker, snapshot);
   }
 

@@ -4,9 +4,9 @@ import type { Config } from '../config/schema.js';
 import type { Listening } from '../gateway.js';
 import { backoffDelay } from '../lib/backoff.js';
 import type { Logger } from '../lib/logger.js';
-import { Colleagues } from './colleagues.js';
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
+import { PeerWorkers } from './peer-workers.js';
 
 /** A worker that listened for so long, in ms, was no part of a series of deaths. */
 const STABLE_MS = 10_000;
@@ -40,7 +40,7 @@ export class Primary {
   private announced = false;
   private stopping = false;
   private exitCode = 0;
-  private readonly colleagues: Colleagues;
+  private readonly peers: PeerWorkers;
   /** The configuration that the workers get. */
   private workerConfig: Config;
 
@@ -50,7 +50,7 @@ export class Primary {
     private readonly hooks: PrimaryHooks,
   ) {
     this.workerConfig = config;
-    this.colleagues = new Colleagues(config.http.workers);
+    this.peers = new PeerWorkers(config.http.workers);
     this.places = Array.from({ length: config.http.workers }, (_, i) => ({
       number: i + 1,
       worker: undefined,
@@ -92,7 +92,7 @@ export class Primary {
 
   /** At once, whatever they are doing. */
   killAll(): void {
-    this.colleagues.clearUp();
+    this.peers.clearUp();
     for (const { worker } of this.places) worker?.kill('SIGKILL');
   }
 
@@ -116,7 +116,7 @@ export class Primary {
         this.send(worker, {
           type: 'begin',
           config: this.workerConfig,
-          place: this.colleagues.placeOf(place.number),
+          place: this.peers.placeOf(place.number),
         });
         if (this.stopping) this.send(worker, { type: 'stop' });
         return;
@@ -132,8 +132,8 @@ export class Primary {
       case 'collected':
         this.metrics.reported(place.number, message.id, message.snapshot);
         return;
-      case 'farewell':
-        this.metrics.farewell(place.number, message.snapshot);
+      case 'final':
+        this.metrics.final(place.number, message.snapshot);
         return;
       case 'gather':
         void this.gather(worker, message.id);
@@ -186,7 +186,7 @@ export class Primary {
 
   private exitWhenEmpty(): void {
     if (!this.places.every(({ worker }) => worker === undefined)) return;
-    this.colleagues.clearUp();
+    this.peers.clearUp();
     this.hooks.exit(this.exitCode);
   }
 

@@ -70,8 +70,8 @@ export class WorkerLink {
     return this.send({ type: 'failed', message: error instanceof Error ? error.message : String(error) });
   }
 
-  farewell(snapshot: MetricsSnapshot): Promise<void> {
-    return this.send({ type: 'farewell', snapshot });
+  sendFinal(snapshot: MetricsSnapshot): Promise<void> {
+    return this.send({ type: 'final', snapshot });
   }
 
   /**

@@ -42,7 +42,7 @@ it('does not wait for a worker that dies, and keeps what it and others had count
   await first;
   const second = collector.collect([1, 2]);
   collector.reported(1, 2, await snapshot(5));
-  collector.farewell(2, await metricsOf(6).counts());
+  collector.final(2, await metricsOf(6).counts());
   collector.gone(2);
   expect(await totals(await second)).toMatchObject({ requests: 11, workers: 1 });
   // one that reported and died before the others did is counted once

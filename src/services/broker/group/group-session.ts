@@ -4,7 +4,7 @@ import { checkCode, kafkaType, translateError } from '../errors.js';
 import type { Cluster } from '../kafka/cluster.js';
 import type { KafkaConnection } from '../kafka/kafka-connection.js';
 import { errorType } from '../kafka/kafkajs-internals.js';
-import { Nap } from '../kafka/waits.js';
+import { Sleep } from '../kafka/waits.js';
 import { COORDINATOR_NOT_READY, type Coordinators } from './coordinators.js';
 import { joinGroup } from './group-join.js';
 import type { Membership } from './group-offsets.js';
@@ -45,7 +45,7 @@ export class GroupSession {
   private generation = -1;
   private member = '';
   private readonly instanceId: string;
-  private readonly nap = new Nap();
+  private readonly sleeping = new Sleep();
   private readonly ended: Promise<void>;
   private joining: KafkaConnection | undefined;
   private lastContact: number;
@@ -64,20 +64,20 @@ export class GroupSession {
 
   /** Asks the broker now whether the group rebalances. */
   hurry(): void {
-    this.nap.end();
+    this.sleeping.end();
   }
 
   /** What the member reads has changed, such as the number of partitions. */
   rejoin(): void {
     this.mustRejoin = true;
-    this.nap.end();
+    this.sleeping.end();
   }
 
   /** Leaves the group, if it can be told. */
   async leave(): Promise<void> {
     const isDead = this.closed;
     this.closed = true;
-    this.nap.end();
+    this.sleeping.end();
     // a join that is cut off may make the member all the same: the static id finds it then
     const wasJoining = this.joining !== undefined;
     this.joining?.close(new Error('closed while joining'));
@@ -113,7 +113,7 @@ export class GroupSession {
         }
         this.forget(error);
         await onRebalance(false);
-        await this.nap.sleep(RETRY_MS);
+        await this.sleeping.sleep(RETRY_MS);
       }
     }
   }
@@ -149,7 +149,7 @@ export class GroupSession {
     const { cluster, coordinators, group, onRebalance, sessionTimeoutMs } = this.options;
     const interval = Math.min(HEARTBEAT_MS, Math.floor(sessionTimeoutMs / 4));
     while (!this.closed) {
-      if (!this.mustRejoin) await this.nap.sleep(interval);
+      if (!this.mustRejoin) await this.sleeping.sleep(interval);
       if (this.closed) return;
       if (this.mustRejoin) return onRebalance(true);
       try {

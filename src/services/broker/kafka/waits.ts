@@ -42,7 +42,7 @@ export function pause(ms: number): Promise<void> {
 }
 
 /** A sleep that can be ended early; one at a time. */
-export class Nap {
+export class Sleep {
   private wake: () => void = () => {};
 
   async sleep(ms: number): Promise<void> {

@@ -5,7 +5,7 @@ import type { Logger } from '../../../lib/logger.js';
 import type { PeerClient } from './peer-client.js';
 import type { Pong } from './peer-protocol.js';
 import type { PeerPlace } from './peer-server.js';
-import { byEntitlement } from './rendezvous.js';
+import { byWeight } from './rendezvous.js';
 
 /** How often the others are asked whether they live, in ms. */
 const PING_MS = 1_000;
@@ -74,7 +74,7 @@ export class Peers {
     const staying = this.others.filter(({ id }) => this.known.get(id)?.pong.isLeaving === false);
     const isSelf = !this.isLeaving || staying.length === 0;
     const candidates = [...(isSelf ? [this.options.id] : []), ...staying.map(({ id }) => id)];
-    const [owner] = byEntitlement(candidates, key);
+    const [owner] = byWeight(candidates, key);
     return owner === undefined ? undefined : this.known.get(owner);
   }
 

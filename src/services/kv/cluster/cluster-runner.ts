@@ -6,7 +6,7 @@ import { type Redirection, redirectionOf } from '../redis/redirection.js';
 import { type Finish, type Runner, transactionCommands } from '../redis/runner.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import { type Command, encodeCommand } from '../resp/resp-encoder.js';
-import { ASKING, type Passage, sendToNode, submit } from './node-batch.js';
+import { ASKING, type RoutedPart, sendToNode, submit } from './node-batch.js';
 import type { NodeSessions } from './node-sessions.js';
 import { type Outcome, outcomeOfJoined, repliesOf } from './outcomes.js';
 import { type Part, planRow } from './row-plan.js';
@@ -106,15 +106,15 @@ export class ClusterRunner implements Runner {
   /** @returns one outcome a part */
   private async send(parts: readonly Part[]): Promise<Outcome[]> {
     const outcomes: Outcome[] = parts.map(() => NOT_SERVED);
-    let passages: Passage[] = [];
+    let routed: RoutedPart[] = [];
     for (const [place, part] of parts.entries()) {
       const node = this.nodeOf(part);
-      if (node !== undefined) passages.push({ part, place, node, asking: false });
+      if (node !== undefined) routed.push({ part, place, node, asking: false });
     }
-    for (let redirections = 0; passages.length > 0; redirections++) {
-      await Promise.all(groupByNode(passages).map((group) => this.sendGroup(group, outcomes)));
-      const further = await this.furtherPassages(passages, outcomes);
-      if (redirections < MOST_REDIRECTIONS) passages = further;
+    for (let redirections = 0; routed.length > 0; redirections++) {
+      await Promise.all(groupByNode(routed).map((group) => this.sendGroup(group, outcomes)));
+      const further = await this.furtherParts(routed, outcomes);
+      if (redirections < MOST_REDIRECTIONS) routed = further;
       else {
         for (const { place } of further) outcomes[place] = redirectedTooOften();
         break;
@@ -123,7 +123,7 @@ export class ClusterRunner implements Runner {
     return outcomes;
   }
 
-  private async sendGroup(group: readonly Passage[], outcomes: Outcome[]): Promise<void> {
+  private async sendGroup(group: readonly RoutedPart[], outcomes: Outcome[]): Promise<void> {
     try {
       const replies = await sendToNode(group, this.nodes);
       for (const [k, { place }] of group.entries()) outcomes[place] = replies[k];
@@ -135,12 +135,12 @@ export class ClusterRunner implements Runner {
   }
 
   /** Where the parts that were redirected go next, in the same order. */
-  private async furtherPassages(
-    passages: readonly Passage[],
+  private async furtherParts(
+    routed: readonly RoutedPart[],
     outcomes: readonly Outcome[],
-  ): Promise<Passage[]> {
-    const further: Passage[] = [];
-    for (const { part, place, node } of passages) {
+  ): Promise<RoutedPart[]> {
+    const further: RoutedPart[] = [];
+    for (const { part, place, node } of routed) {
       const redirection = this.redirectionOf(outcomes[place], node, part.slot);
       if (redirection !== undefined)
         further.push({ part, place, node: redirection.to, asking: redirection.asking });
@@ -178,12 +178,12 @@ export class ClusterRunner implements Runner {
   }
 }
 
-function groupByNode(passages: readonly Passage[]): Passage[][] {
-  const groups = new Map<NodeName, Passage[]>();
-  for (const passage of passages) {
-    const group = groups.get(passage.node);
-    if (group === undefined) groups.set(passage.node, [passage]);
-    else group.push(passage);
+function groupByNode(routed: readonly RoutedPart[]): RoutedPart[][] {
+  const groups = new Map<NodeName, RoutedPart[]>();
+  for (const one of routed) {
+    const group = groups.get(one.node);
+    if (group === undefined) groups.set(one.node, [one]);
+    else group.push(one);
   }
   return [...groups.values()];
 }

@@ -6,7 +6,7 @@ import type { NodeSessions } from './node-sessions.js';
 import type { Part } from './row-plan.js';
 
 /** A part on its way. */
-export interface Passage {
+export interface RoutedPart {
   readonly part: Part;
   /** Its place among the outcomes. */
   readonly place: number;
@@ -17,17 +17,17 @@ export interface Passage {
 
 export const ASKING: Command = ['ASKING'];
 
-/** Sends all that goes to one node in one write. @returns one reply a passage @throws HttpError as `Runner.run` */
-export function sendToNode(passages: readonly Passage[], nodes: NodeSessions): Promise<RespValue[]> {
-  const [first] = passages;
+/** Sends all that goes to one node in one write. @returns one reply a routed part @throws HttpError as `Runner.run` */
+export function sendToNode(routed: readonly RoutedPart[], nodes: NodeSessions): Promise<RespValue[]> {
+  const [first] = routed;
   const commands: Command[] = [];
   const places: number[] = [];
-  for (const { part, asking } of passages) {
+  for (const { part, asking } of routed) {
     if (asking) commands.push(ASKING);
     places.push(commands.length);
     commands.push(part.command);
   }
-  const lane = laneOfRows(passages.map(({ part }) => part.row));
+  const lane = laneOfRows(routed.map(({ part }) => part.row));
   return submit(nodes, first?.node as NodeName, lane, commands, (replies) => places.map((i) => replies[i]));
 }
 

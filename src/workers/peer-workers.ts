@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Worker } from '../services/service.js';
 
 /** By what the workers of one gateway find each other, for what only one of them can answer. */
-export class Colleagues {
+export class PeerWorkers {
   private readonly shared: Omit<Worker, 'index'>;
 
   constructor(count: number) {
