@@ -73,6 +73,8 @@ export class Wire {
       }
     });
     socket.once('close', () => this.close());
+    // ioredis listens for one error; a write to a socket that its peer has just ended would be a second, and end the process
+    socket.on('error', () => {});
     this.watch = setInterval(() => this.checkProgress(), WATCH_MS);
     this.watch.unref();
   }
@@ -125,7 +127,8 @@ export class Wire {
   }
 
   private flush(): void {
-    if (this.closed) return;
+    // one that its peer has ended takes nothing more; what is unsent is told so when it has closed
+    if (this.closed || !this.socket.writable) return;
     const payloads = this.unsent;
     this.unsent = [];
     if (this.hooks.observer !== undefined && this.probe === undefined) {
