@@ -41,6 +41,8 @@ export async function startReceiver(
     request.on('end', () => {
       const { method = '', url = '', headers } = request;
       const entry = { method, url, headers, body: Buffer.concat(chunks), at: performance.now() };
+      // jest writes out what an assertion was given each time that it fails: of bodies of 1 MB that took it seconds
+      Object.defineProperty(entry, 'body', { enumerable: false });
       received.push(entry);
       answer(entry, response, request);
     });
