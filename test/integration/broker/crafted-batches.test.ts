@@ -8,7 +8,7 @@ import { watchLoop } from '../../support/loop-watch.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const MIB = 1024 * 1024;
-/** The rule is 100 ms; a collector's turn on a busy machine comes on top. What is found here took 350 ms and more. */
+/** The rule is 100 ms; what a collector does in this thread comes on top. What is found here took 350 ms and more. */
 const STOP_MS = 300;
 const LETTER = 'x'.charCodeAt(0);
 
