@@ -109,7 +109,7 @@ describe('Node', () => {
     await closed;
   });
 
-  relies('Socket.destroySoon', 'src/http/exchange/reset-watch.ts', async () => {
+  relies('Socket.destroySoon', 'src/http/exchange/over-listeners.ts', async () => {
     let calls = 0;
     const server = createServer((request, response) => {
       const { socket } = request;
@@ -123,7 +123,7 @@ describe('Node', () => {
     expect(calls).toBe(1);
   });
 
-  relies("the place of Node's own listener of 'finish'", 'src/http/exchange/unread-reply.ts', async () => {
+  relies("the place of Node's own listener of 'finish'", 'src/http/exchange/exchange.ts', async () => {
     const seen: boolean[] = [];
     const server = createServer((_, response) => {
       response.on('finish', () => seen.push(response.socket !== null));

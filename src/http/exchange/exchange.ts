@@ -11,7 +11,6 @@ import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
 import { SMALL_REPLY } from './reply-budget.js';
-import { limitUnread } from './unread-reply.js';
 
 /** Content type of what is answered unless a route says another. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -241,4 +240,18 @@ export class Exchange implements RouteContext {
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
     this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
   }
+}
+
+/**
+ * Lets a complete reply break its connection when the client takes nothing of it for `timeoutMs`: the socket's timer
+ * begins anew whenever it took something.
+ * @returns false when there is nothing to watch yet: a reply behind another's has no socket
+ */
+function limitUnread(response: ServerResponse, timeoutMs: number): boolean {
+  const { socket } = response;
+  if (socket === null || response.writableFinished) return false;
+  socket.setTimeout(timeoutMs);
+  // before Node's own listener, which sets the time for idle connections
+  response.prependOnceListener('finish', () => socket.setTimeout(0));
+  return true;
 }

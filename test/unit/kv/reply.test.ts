@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
 import { listAnswer, singleAnswer } from '../../../src/services/kv/api/answer-format.js';
+import { transactionResults } from '../../../src/services/kv/api/batch-handlers.js';
 import { replyJson } from '../../../src/services/kv/api/reply.js';
-import { transactionResults } from '../../../src/services/kv/api/transaction.js';
 import { formatError } from '../../../src/services/kv/errors.js';
 import { RespError, RespStatus, type RespValue } from '../../../src/services/kv/resp/resp-decoder.js';
 

@@ -5,7 +5,7 @@ import { inSlices, wholly } from '../../../lib/slices.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import type { Row } from '../commands/commands.js';
 import type { Freshness } from '../replicas/sync-token.js';
-import { RespError, type RespValue } from '../resp/resp-decoder.js';
+import { ReplyTooLarge, RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
 import { type AnswerFormat, formatOf, listAnswer, singleAnswer } from './answer-format.js';
 import { answerRows, answerTransaction } from './answer-rows.js';
@@ -16,7 +16,6 @@ import { largeCommandsOfJson } from './large-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
 import { replied, send, tally } from './sending.js';
-import { transactionResults } from './transaction.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
 
@@ -137,6 +136,21 @@ function runTransaction(
     return replicas.transaction(rows, land) as Promise<RawReply>;
   }
   return answerTransaction(rows, client, context, transactionResults).then(finish);
+}
+
+/**
+ * What became of a transaction.
+ * @param replies of MULTI, of each row (`QUEUED` or why it cannot be), of EXEC
+ * @returns one result a row, or the error of a transaction that was discarded
+ */
+export function transactionResults(replies: readonly RespValue[]): RespValue[] | RespError {
+  const results = replies.at(-1);
+  if (Array.isArray(results)) return results;
+  // it was executed: that is told at every row, not by the one error of a transaction that was discarded
+  if (results instanceof ReplyTooLarge) return replies.slice(1, -1).map(() => results);
+  // EXEC itself only says that there were errors; the first row's is the useful one
+  const error = replies.find((reply) => reply instanceof RespError);
+  return error instanceof RespError ? error : new RespError('EXECABORT Transaction discarded');
 }
 
 /** Rows beyond the daily limit become errors. @returns whether there are none */

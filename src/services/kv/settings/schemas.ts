@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { HOST_AND_PORT } from '../../../lib/address.js';
 import {
   backendUrl,
   basePath,
@@ -6,13 +7,11 @@ import {
   milliseconds,
   missingReason,
   secret,
+  serverUrl,
   serviceSwitch,
   tcpPort,
 } from '../../../lib/settings.js';
 import { givenTlsFiles, tlsSettings } from '../../../lib/tls.js';
-import { clusterSettings } from './cluster-settings.js';
-import { replicaSettings } from './replica-settings.js';
-import { sentinelSettings } from './sentinel-settings.js';
 import { namesDatabase, serverProblems } from './server-checks.js';
 
 const bytes = (byDefault: number) =>
@@ -21,6 +20,52 @@ const bytes = (byDefault: number) =>
     .min(1_024)
     .max(512 * 1024 * 1024)
     .default(byDefault);
+
+/** Settings of a database whose servers are found by Redis Sentinel; spread into the database's own. */
+const sentinelSettings = {
+  sentinels: z
+    .array(z.string().regex(HOST_AND_PORT, 'expected host:port'))
+    .default([])
+    .describe(
+      'Addresses (host:port) of Redis Sentinels; the host of url is then the name of the primary that they monitor.',
+    ),
+  sentinelUsername: z.string().min(1).nullable().default(null).describe('User for the Sentinels themselves.'),
+  sentinelPassword: z
+    .string()
+    .min(1)
+    .nullable()
+    .default(null)
+    .meta({ secret: true })
+    .describe('Password for the Sentinels themselves.'),
+  sentinelTls: z.boolean().default(false).describe('Whether the Sentinels speak TLS; with the files of tls.'),
+};
+
+/** Settings of a database with replicas that are read from; spread into the database's own. */
+const replicaSettings = {
+  replicas: z
+    .array(serverUrl(['redis:', 'rediss:', 'unix:'], namesDatabase))
+    .default([])
+    .meta({ secret: true, env: 'PORTICO_REDIS_REPLICAS' })
+    .describe(
+      'Addresses of replicas of url, which answer commands that only read. Without user and password, those of url.',
+    ),
+  readFromReplicas: z
+    .boolean()
+    .default(false)
+    .describe('With sentinels: whether commands that only read go to a replica that the Sentinels name.'),
+};
+
+/** Settings of a database on a Redis Cluster; spread into the database's own. */
+const clusterSettings = {
+  cluster: z
+    .boolean()
+    .default(false)
+    .describe('Whether url names a node of a Redis Cluster; the other nodes are learned from it.'),
+  nodes: z
+    .array(z.string().regex(HOST_AND_PORT, 'expected host:port'))
+    .default([])
+    .describe('Further nodes (host:port) of the cluster, for when the one in url is away at the start.'),
+};
 
 const databaseFields = z.strictObject({
   name: instanceName().default('default').describe('Name in logs, metrics and /readyz.'),

@@ -1,6 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import { filterJsonpath } from '../filter/filter-jsonpath.js';
-import { isIndexed } from '../filter/is-indexed.js';
+import { filterJsonpath, isIndexed } from '../filter/filter-jsonpath.js';
 import { parseFilter } from '../filter/parse-filter.js';
 import type { IndexParts } from '../index-parts.js';
 import { packOne } from '../records/components.js';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { watchForReset } from '../../../../src/http/exchange/reset-watch.js';
+import { watchForReset } from '../../../../src/http/exchange/over-listeners.js';
 
 class Connection extends EventEmitter {
   bytesRead = 100;

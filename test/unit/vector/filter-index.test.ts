@@ -1,4 +1,4 @@
-import { isIndexed } from '../../../src/services/vector/filter/is-indexed.js';
+import { isIndexed } from '../../../src/services/vector/filter/filter-jsonpath.js';
 import { parseFilter } from '../../../src/services/vector/filter/parse-filter.js';
 
 test.each([
