@@ -84,6 +84,10 @@ export function toHttpError(error: unknown): HttpError {
 /** What Express throws when it cannot route a request: a path that cannot be decoded is the client's mistake. */
 export function routingError(error: unknown): HttpError {
   const { status } = error as { status?: unknown };
-  if (status !== 400) return toHttpError(error);
-  return new HttpError('invalid_request', 'The path is not valid.', { cause: error });
+  return status === 400 ? badPath(error) : toHttpError(error);
+}
+
+/** A path with a percent sign that begins no character. */
+export function badPath(cause: unknown): HttpError {
+  return new HttpError('invalid_request', 'The path is not valid.', { cause });
 }

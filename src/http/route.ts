@@ -83,7 +83,7 @@ export interface RouteDescription {
   readonly methods: readonly Method[];
   /** It changes data by any of its methods. HEAD, which may change nothing, is then not served where GET is. */
   readonly changesData?: boolean;
-  /** Express 5 path below the mount, such as `/consume/:group/:instance`. */
+  /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */
   readonly path: string;
   /** Path for the documentation where `path` does not show it: of a route that takes everything below a prefix. */
   readonly documentedPath?: string;

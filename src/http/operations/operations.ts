@@ -28,6 +28,9 @@ export class Operations {
     this.authenticate = authenticator(this.scheme);
   }
 
+  /** Where the pages are: theirs also where an instance is mounted at `/`. */
+  readonly paths = ['/livez', '/readyz', '/readyz/:service', '/metrics', '/openapi.json'] as const;
+
   mount(app: Express): void {
     this.page(app, '/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' }));
     this.page(app, '/readyz{/:service}', 'operations.readyz', (request) => this.readiness(request));

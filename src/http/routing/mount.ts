@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type Request, type Response, type Router } from 'express';
+import type { Request } from 'express';
 import { hasBody, NOTHING, readBody } from '../body.js';
-import { HttpError, routingError, toHttpError } from '../errors.js';
+import { HttpError, toHttpError } from '../errors.js';
 import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import { bodyPieces, sendPieces } from '../exchange/pieces.js';
@@ -37,28 +37,6 @@ export function admission(core: HttpCore, instance: ServiceInstance): Admit {
     }
     return undefined;
   };
-}
-
-/** An Express router for one instance: credentials first, then its table of routes, then 404 in its contract's shape. */
-export function mountInstance(core: HttpCore, instance: ServiceInstance): Router {
-  const router = express.Router({ caseSensitive: true });
-  const admit = admission(core, instance);
-  router.use((request, response, next) => {
-    if (admit(request, response) !== undefined) next();
-  });
-  for (const { path, routes, prefix } of routePlaces(instance)) {
-    const dispatch = dispatcher(routes, instance) as (request: Request) => void;
-    if (prefix) router.use(path, dispatch);
-    else router.all(path, dispatch);
-  }
-  router.use((request) => {
-    (request as MountedRequest).exchange.fail(new HttpError('not_found'));
-  });
-  // Express reports what it cannot route (a bad percent escape) through its error handlers, known by four parameters
-  router.use((error: unknown, request: Request, _response: Response, _next: unknown) => {
-    (request as MountedRequest).exchange.fail(routingError(error));
-  });
-  return router;
 }
 
 /** Routes of one instance at one path. */

@@ -7,8 +7,7 @@ import { errorSender, sendPlainError } from '../exchange/plain-error.js';
 import { acceptHeadBlock } from '../head/head-block.js';
 import type { ServiceInstance } from '../instance.js';
 import type { Operations } from '../operations/operations.js';
-import { frontLayer } from '../routing/front.js';
-import { mountInstance } from '../routing/mount.js';
+import { routeTable } from '../routing/route-table.js';
 import { type ErrorWording, errorWording } from './error-wording.js';
 
 /** An Express app and the message classes that its server must use. */
@@ -53,16 +52,11 @@ export function buildApp(
   acceptHeadBlock(AppResponse.prototype);
 
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
-  const front = frontLayer(core, operations === undefined ? longestFirst : longestFirst.filter(hasPath));
+  const serveRoutes = routeTable(core, longestFirst, operations?.paths ?? []);
   app.use((request, response, next) => {
-    if (!front(request, response)) next();
+    if (!serveRoutes(request, response)) next();
   });
-  for (const { path, instance } of longestFirst) {
-    if (path !== '/') app.use(path, mountInstance(core, instance));
-  }
   operations?.mount(app);
-  for (const { instance } of longestFirst.filter(({ path }) => path === '/'))
-    app.use(mountInstance(core, instance));
   const wording = errorWording(longestFirst);
   mountFallbacks(app, core, wording);
   const refuse: App['refuse'] = (request, response, error) => {
@@ -107,11 +101,6 @@ function answerPreflight(core: HttpCore, request: IncomingMessage, response: Ser
 function originForm(target: string): string {
   const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
   return rest === target || rest.startsWith('/') ? rest : `/${rest}`;
-}
-
-/** At the root the operations' pages come first. */
-function hasPath({ path }: MountedAt): boolean {
-  return path !== '/';
 }
 
 function adopt(app: Express, messageClass: { prototype: object }, kind: 'request' | 'response'): void {
