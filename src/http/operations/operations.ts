@@ -28,22 +28,22 @@ export class Operations {
     this.authenticate = authenticator(this.scheme);
   }
 
+  private readonly pages: readonly (readonly [path: string, operationId: string, answer: Answer])[] = [
+    ['/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' })],
+    ['/readyz', 'operations.readyz', (request) => this.readiness(request)],
+    ['/readyz/:service', 'operations.readyz', (request) => this.readiness(request)],
+    ['/metrics', 'operations.metrics', (request) => this.metrics(request)],
+    ['/openapi.json', 'operations.openapi', async () => ({ status: 200, body: this.openapi })],
+  ];
+
   /** Where the pages are: theirs also where an instance is mounted at `/`. */
-  readonly paths = ['/livez', '/readyz', '/readyz/:service', '/metrics', '/openapi.json'] as const;
+  readonly paths: readonly string[] = this.pages.map(([path]) => path);
 
   mount(app: Express): void {
-    this.page(app, '/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' }));
-    this.page(app, '/readyz{/:service}', 'operations.readyz', (request) => this.readiness(request));
-    this.page(app, '/metrics', 'operations.metrics', (request) => this.metrics(request));
-    this.page(app, '/openapi.json', 'operations.openapi', async () => ({ status: 200, body: this.openapi }));
+    for (const [path, operationId, answer] of this.pages) this.page(app, path, operationId, answer);
   }
 
-  private page(
-    app: Express,
-    path: string,
-    operationId: string,
-    answer: (request: Request) => Promise<Page>,
-  ): void {
+  private page(app: Express, path: string, operationId: string, answer: Answer): void {
     app.all(path, (request: Request, response: Response) => {
       const exchange = new Exchange(this.core, request, response, sendPlainError);
       exchange.operationId = operationId;
@@ -99,6 +99,8 @@ export class Operations {
     return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
   }
 }
+
+type Answer = (request: Request) => Promise<Page>;
 
 interface Page {
   status: number;

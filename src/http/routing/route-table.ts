@@ -5,16 +5,15 @@ import type { HttpCore } from '../exchange/http-core.js';
 import type { ServiceInstance } from '../instance.js';
 import { type Admit, admission, dispatcher, type MountedRequest, routePlaces } from './mount.js';
 
-type Params = Record<string, string | undefined>;
-
 /** What is found at a path: below which mount, and what to do there once the request is let in. */
 interface Place {
   /** What the target loses before its credentials are looked at. */
   readonly mountLength: number;
-  /** A `#` is part of the path: where all routes are raw, no client of theirs means anything else by it. */
+  /** A `#` belongs to the path, as a command's argument may hold one. */
   readonly keepsFragment: boolean;
   readonly admit: Admit;
-  readonly serve: (request: MountedRequest, params: Params) => void;
+  /** Its target begins behind the mount. */
+  readonly serve: (request: MountedRequest) => void;
 }
 
 /** Answers whether it took the request. */
@@ -24,10 +23,10 @@ export type ServeRoutes = (request: IncomingMessage, response: ServerResponse) =
 const ANY_METHOD = 'GET';
 
 /**
- * Stands for `%` and `#` while a path is looked up: the router would decode or cut the path, and words count as they were
+ * Stands for `%` and `#` while a path is looked up: the router would decode or cut there, but words count as they were
  * sent, as in Express. No request holds this character, because Node reads a target as Latin-1.
  */
-const PERCENT = '\u{E000}';
+const MARK = '\u{E000}';
 
 const NO_SEARCH_PARAMS = {};
 
@@ -51,89 +50,111 @@ export function routeTable(
   const add = (pattern: string, place: Place | null) => {
     if (!tree.hasRoute(ANY_METHOD, pattern)) tree.on(ANY_METHOD, pattern, () => {}, place);
   };
-  for (const path of leftToExpress) add(patternOf(path), null);
+  for (const path of leftToExpress) add(patternOf(segmentsOf(path)), null);
   for (const { path, instance } of mounts) {
-    const prefix = path === '/' ? '' : path;
-    const inner = mounts.filter((other) => other.path !== path && isBelow(other.path, prefix));
-    for (const [pattern, place] of placesOf(core, prefix, instance))
-      if (!inner.some((other) => isBelow(pattern, other.path))) add(pattern, place);
+    const mount = path === '/' ? '' : path;
+    const inner = mounts.filter((other) => other.path !== path && isBelow(other.path, mount));
+    // beside pages at the root it ends the path, as it ends theirs
+    const keepsFragment = isRaw(instance) && (mount !== '' || leftToExpress.length === 0);
+    const common = { mountLength: mount.length, keepsFragment, admit: admission(core, instance) };
+    for (const [pattern, serve] of patternsOf(instance, mount))
+      if (!inner.some((other) => isBelow(pattern, other.path))) add(pattern, { ...common, serve });
   }
+  tree.compile();
+  const find = (path: string) => tree.find(ANY_METHOD, lookedUp(path))?.store as Place | null | undefined;
+
   return (request, response) => {
     const url = request.url ?? '';
-    let found = tree.find(ANY_METHOD, lookedUp(before(url, '?')));
-    let place = found?.store as Place | null | undefined;
-    if (place?.keepsFragment !== true && url.includes('#')) {
-      found = tree.find(ANY_METHOD, lookedUp(pathOf(url)));
-      place = found?.store as Place | null | undefined;
-    }
-    if (found === null || place == null) return false;
+    let place = find(before(url, '?'));
+    if (place?.keepsFragment !== true && url.includes('#')) place = find(pathOf(url));
+    if (place == null) return false;
     request.url = slashed(url.slice(place.mountLength));
-    if (place.admit(request, response) !== undefined) place.serve(request as MountedRequest, found.params);
+    if (place.admit(request, response) !== undefined) place.serve(request as MountedRequest);
     return true;
   };
 }
 
-/** The patterns of one instance; of equal ones the first counts. */
-function* placesOf(core: HttpCore, mount: string, instance: ServiceInstance): Generator<[string, Place]> {
-  const keepsFragment = instance.routes.every(({ kind }) => kind === 'raw');
-  const common = { mountLength: mount.length, keepsFragment, admit: admission(core, instance) };
+/** The router's patterns for one instance and what is done there; of equal ones the first counts. */
+function* patternsOf(instance: ServiceInstance, mount: string): Generator<[string, Place['serve']]> {
   for (const { path, prefix, routes } of routePlaces(instance)) {
     const dispatch = dispatcher(routes, instance);
     if (prefix) {
       const below = path === '/' ? '' : path;
-      const serve = (request: MountedRequest) => {
+      yield* everythingBelow(mount + below, (request) => {
         request.url = slashed(request.url.slice(below.length));
         dispatch(request);
-      };
-      yield* everythingBelow(mount + below, { ...common, serve });
-      continue;
+      });
+    } else if (path === '/') {
+      for (const root of new Set([mount || '/', `${mount}/`])) yield [root, dispatch];
+    } else {
+      const segments = segmentsOf(path);
+      yield [mount + patternOf(segments), withParams(segments, dispatch)];
     }
-    const rest = REST.exec(path);
-    if (rest !== null) {
-      const [, below, name] = rest as unknown as [string, string, string];
-      const serve = (request: MountedRequest) => {
-        const words = pathOf(request.url).slice(below.length).split('/');
-        if (!decode(request, words)) return;
-        Object.assign(request, { params: { [name]: words } });
-        dispatch(request);
-      };
-      yield [`${mount}${below}*`, { ...common, serve }];
-      continue;
-    }
-    const serve = (request: MountedRequest, params: Params) => {
-      if (!decodeMarked(request, params)) return;
-      request.params = params as Record<string, string>;
-      dispatch(request);
-    };
-    if (path !== '/') yield [mount + patternOf(path), { ...common, serve }];
-    else for (const root of new Set([mount || '/', `${mount}/`])) yield [root, { ...common, serve }];
   }
-  const serve = ({ exchange }: MountedRequest) => exchange.fail(new HttpError('not_found'));
-  yield* everythingBelow(mount, { ...common, serve });
+  yield* everythingBelow(mount, ({ exchange }) => exchange.fail(new HttpError('not_found')));
 }
 
-function* everythingBelow(path: string, place: Place): Generator<[string, Place]> {
-  if (path !== '') yield [path, place];
-  yield [`${path}/*`, place];
+function* everythingBelow(path: string, serve: Place['serve']): Generator<[string, Place['serve']]> {
+  if (path !== '') yield [path, serve];
+  yield [`${path}/*`, serve];
 }
 
-/** Everything behind a path of words, at least one character: `/upsert/*namespace`. */
-const REST = /^((?:\/\w[\w.~-]*)+\/)\*(\w+)$/;
-const SEGMENT = /^:?\w[\w.~-]*$/;
+/** A word, a parameter or, at the end, everything behind: `/consume/:group`, `/upsert/*namespace`. */
+const SEGMENT = /^(?::\w+|[\w.~-]+)$/;
+const REST = /^\*\w+$/;
 
-/** A route's path in the router's words: there a parameter may be empty, here it may not. */
-function patternOf(path: string): string {
+function segmentsOf(path: string): string[] {
   const segments = path.split('/').slice(1);
-  if (!path.startsWith('/') || !segments.every((segment) => SEGMENT.test(segment)))
-    throw new Error(`a route's path is words and parameters, not ${path}`);
-  return segments.map((segment) => (segment[0] === ':' ? `/${segment}([^/]+)` : `/${segment}`)).join('');
+  const isKnown = segments.every(
+    (segment, i) => SEGMENT.test(segment) || (i === segments.length - 1 && REST.test(segment)),
+  );
+  if (!path.startsWith('/') || !isKnown)
+    throw new Error(`a route's path is words and parameters, and at its end a rest, not ${path}`);
+  return segments;
+}
+
+/** In the router's words, whose parameters may be empty. */
+function patternOf(segments: readonly string[]): string {
+  return segments
+    .map((segment) => {
+      if (segment.startsWith(':')) return `/${segment}([^/]+)`;
+      return segment.startsWith('*') ? '/*' : `/${segment}`;
+    })
+    .join('');
+}
+
+function withParams(
+  segments: readonly string[],
+  dispatch: (request: MountedRequest) => void,
+): Place['serve'] {
+  if (!segments.some((segment) => /^[:*]/.test(segment))) return dispatch;
+  return (request) => {
+    try {
+      Object.assign(request, { params: paramsOf(segments, pathOf(request.url)) });
+    } catch (error) {
+      request.exchange.fail(badPath(error));
+      return;
+    }
+    dispatch(request);
+  };
+}
+
+/** Decoded each by itself, so that `%2F` does not end one. @throws URIError where a percent sign begins no character */
+function paramsOf(segments: readonly string[], path: string): Record<string, string | string[]> {
+  const words = path.split('/').slice(1);
+  const params: Record<string, string | string[]> = {};
+  for (const [i, segment] of segments.entries()) {
+    const name = segment.slice(1);
+    if (segment.startsWith(':')) params[name] = decodeURIComponent(words[i] as string);
+    else if (segment.startsWith('*')) params[name] = words.slice(i).map(decodeURIComponent);
+  }
+  return params;
 }
 
 /** Without one slash at the end, and nothing left that the router would decode or cut. */
-function lookedUp(whole: string): string {
-  let path = whole;
-  if (path.length > 1 && path.endsWith('/')) path = path.slice(0, -1);
-  return /[%#]/.test(path) ? path.replace(/[%#]/g, PERCENT) : path;
+function lookedUp(path: string): string {
+  const trimmed = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+  return /[%#]/.test(trimmed) ? trimmed.replace(/[%#]/g, MARK) : trimmed;
 }
 
 function pathOf(url: string): string {
@@ -145,29 +166,6 @@ function before(text: string, mark: string): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-function decodeMarked(request: MountedRequest, params: Params): boolean {
-  for (const name in params) {
-    const value = params[name];
-    if (value?.includes(PERCENT) === true) params[name] = value.replaceAll(PERCENT, '%');
-  }
-  return decode(request, params as Record<string, string>);
-}
-
-/** Each parameter by itself, so that `%2F` does not end one. @returns false when the request was answered with 400 */
-function decode({ exchange }: MountedRequest, params: Record<string, string> | string[]): boolean {
-  const values = params as Record<string, string>;
-  try {
-    for (const name in values) {
-      const value = values[name] as string;
-      if (value.includes('%')) values[name] = decodeURIComponent(value);
-    }
-    return true;
-  } catch (error) {
-    exchange.fail(badPath(error));
-    return false;
-  }
-}
-
 /** What is left of a target after a prefix begins with a slash again. */
 function slashed(rest: string): string {
   return rest[0] === '/' ? rest : `/${rest}`;
@@ -175,4 +173,8 @@ function slashed(rest: string): string {
 
 function isBelow(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
+}
+
+function isRaw({ routes }: ServiceInstance): boolean {
+  return routes.every(({ kind }) => kind === 'raw');
 }

@@ -97,10 +97,13 @@ function answerPreflight(core: HttpCore, request: IncomingMessage, response: Ser
   return true;
 }
 
-/** Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. */
+/**
+ * Clients of a proxy send the whole address; RFC 9112, 3.2.2, has a server take it like the path alone. What begins
+ * with a star, which stands for the whole server, is a path like any other.
+ */
 function originForm(target: string): string {
-  const rest = target.replace(/^https?:\/\/[^/?#]*/i, '');
-  return rest === target || rest.startsWith('/') ? rest : `/${rest}`;
+  const rest = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '');
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 function adopt(app: Express, messageClass: { prototype: object }, kind: 'request' | 'response'): void {
