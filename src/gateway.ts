@@ -101,7 +101,11 @@ function openServices(
       now,
       ...(worker === undefined ? {} : { worker }),
     };
-    return service.open(section, runtime).map((instance) => ({ service: service.name, instance }));
+    const { name, headerAlias } = service;
+    const alias = headerAlias === undefined ? {} : { headerAlias };
+    return service
+      .open(section, runtime)
+      .map((instance) => ({ service: name, instance: { ...instance, ...alias } }));
   });
 }
 

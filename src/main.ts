@@ -14,7 +14,7 @@ import { openapiDocument } from './http/operations/openapi.js';
 import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
-import { describeServices } from './services/describe.js';
+import { cardsOfServices, describeServices } from './services/describe.js';
 import { Primary } from './workers/primary.js';
 import { type WorkerLink, workerLink } from './workers/worker.js';
 
@@ -24,6 +24,7 @@ const EX_CONFIG = 78;
 const USAGE = `portico [run] [--config FILE]   run the gateway (default)
 portico check [--config FILE]   check the configuration; print addresses and backends as JSON
 portico openapi                 print the OpenAPI document
+portico services               print what a start makes and shows for each service, as JSON
 portico settings [yaml]         print every configuration key, as a table or as a file
 portico tokens [--config FILE]  print the tokens of every database and index, as JSON
 `;
@@ -172,6 +173,7 @@ async function main(): Promise<void> {
   if (values.help === true) process.stdout.write(USAGE);
   else if (command === 'run') await run(file);
   else if (command === 'openapi') process.stdout.write(openapi());
+  else if (command === 'services') process.stdout.write(cardsOfServices());
   else if (command === 'settings')
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());
   else if (command === 'tokens') process.stdout.write(tokenReport(load(file, false).config));

@@ -1,33 +1,7 @@
 import { join } from 'node:path';
 import { stateDir } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
-
-/** @type {Record<string, string[]>} the variables of each service that a client needs beside its URL */
-const credentials = {
-  kv: ['PORTICO_KV_TOKEN', 'PORTICO_KV_READONLY_TOKEN'],
-  vector: ['PORTICO_VECTOR_TOKEN', 'PORTICO_VECTOR_READONLY_TOKEN'],
-  broker: ['PORTICO_BROKER_USERNAME', 'PORTICO_BROKER_PASSWORD'],
-  queue: ['PORTICO_QUEUE_TOKEN', 'PORTICO_QUEUE_CURRENT_SIGNING_KEY', 'PORTICO_QUEUE_NEXT_SIGNING_KEY'],
-};
-
-/** @type {Record<string, string>} the same under the names that SDKs and frameworks read */
-const otherNames = {
-  UPSTASH_REDIS_REST_URL: 'PORTICO_KV_URL',
-  UPSTASH_REDIS_REST_TOKEN: 'PORTICO_KV_TOKEN',
-  KV_REST_API_URL: 'PORTICO_KV_URL',
-  KV_REST_API_TOKEN: 'PORTICO_KV_TOKEN',
-  KV_REST_API_READ_ONLY_TOKEN: 'PORTICO_KV_READONLY_TOKEN',
-  UPSTASH_VECTOR_REST_URL: 'PORTICO_VECTOR_URL',
-  UPSTASH_VECTOR_REST_TOKEN: 'PORTICO_VECTOR_TOKEN',
-  UPSTASH_VECTOR_REST_READONLY_TOKEN: 'PORTICO_VECTOR_READONLY_TOKEN',
-  UPSTASH_KAFKA_REST_URL: 'PORTICO_BROKER_URL',
-  UPSTASH_KAFKA_REST_USERNAME: 'PORTICO_BROKER_USERNAME',
-  UPSTASH_KAFKA_REST_PASSWORD: 'PORTICO_BROKER_PASSWORD',
-  QSTASH_URL: 'PORTICO_QUEUE_URL',
-  QSTASH_TOKEN: 'PORTICO_QUEUE_TOKEN',
-  QSTASH_CURRENT_SIGNING_KEY: 'PORTICO_QUEUE_CURRENT_SIGNING_KEY',
-  QSTASH_NEXT_SIGNING_KEY: 'PORTICO_QUEUE_NEXT_SIGNING_KEY',
-};
+import { cards, urlVariable } from '../state/services.mjs';
 
 /** Characters of a backend's reason on the card; the gateway's log has all of it. */
 const reasonWidth = 600;
@@ -47,15 +21,20 @@ const addresses = [
 function connection(report, env) {
   /** @type {[string, string | undefined][]} */
   const pairs = [['PORTICO_URL', report.url]];
+  /** @type {[string, string | undefined][]} the same under the names that SDKs and frameworks read */
+  const others = [];
   for (const service of report.services) {
-    pairs.push([`PORTICO_${service.toUpperCase()}_URL`, report.urls[service]]);
-    for (const name of credentials[service] ?? []) pairs.push([name, env[name]]);
+    const { credentials = [], urlNames = [] } = cards[service] ?? {};
+    pairs.push([urlVariable(service), report.urls[service]]);
+    for (const name of urlNames) others.push([name, report.urls[service]]);
+    for (const { variable, otherNames } of credentials) {
+      pairs.push([variable, env[variable]]);
+      for (const name of otherNames) others.push([name, env[variable]]);
+    }
   }
   pairs.push(['PORTICO_METRICS_TOKEN', env.PORTICO_METRICS_TOKEN]);
   for (const name of addresses) pairs.push([name, env[name]]);
-  const known = Object.fromEntries(pairs);
-  for (const [name, own] of Object.entries(otherNames)) pairs.push([name, known[own]]);
-  return pairs.filter(([, value]) => value);
+  return [...pairs, ...others].filter(([, value]) => value);
 }
 
 /** As a shell reads it back: an address of one's own may hold an ampersand, a folder's name a blank. */
@@ -87,7 +66,7 @@ const reasonsOf = (missing) => missing.split(/; (?=(?:redis|postgres|pgvector|ka
 
 function serviceLines(report, env, service) {
   const lines = [`  ${service.padEnd(8)}${report.urls[service]}`];
-  for (const name of credentials[service] ?? []) {
+  for (const { variable: name } of cards[service]?.credentials ?? []) {
     const label = name.replace(`PORTICO_${service.toUpperCase()}_`, '').toLowerCase().replaceAll('_', ' ');
     lines.push(`          ${label.padEnd(20)}${env[name] ?? 'as the configuration file says'}`);
   }

@@ -8,6 +8,7 @@ import { launch, readPidFile, stopFamily } from '../processes/processes.mjs';
 import { runProgram } from '../processes/run-program.mjs';
 import { launcherVariables, root, stateDir } from '../state/profile.mjs';
 import { gatewaySecrets, writePrivateFile } from '../state/secrets.mjs';
+import { cards } from '../state/services.mjs';
 
 /** @typedef {import('../state/profile.mjs').Profile} Profile */
 /**
@@ -39,14 +40,9 @@ const logOf = (p) => join(p.logs, 'gateway.log');
 
 const configArgs = (config) => (config === undefined ? [] : ['--config', config]);
 
-/** Which services cannot work without a backend; pgvector is a part of Postgres that the queue does without. */
-const dependents = {
-  redis: ['kv'],
-  postgres: ['vector', 'queue'],
-  pgvector: ['vector'],
-  kafka: ['broker'],
-  rabbitmq: ['queue'],
-};
+/** The services that cannot work without a backend. */
+const dependentsOf = (backend) =>
+  Object.keys(cards).filter((service) => cards[service]?.needs.includes(backend));
 
 const missingVariable = (service) => `PORTICO_${service.toUpperCase()}_MISSING`;
 
@@ -58,7 +54,7 @@ function missingVariables(failed) {
   const env = {};
   for (const [backend, reason] of Object.entries(failed)) {
     const line = `${backend}: ${reason.replace(/\s+/g, ' ')}`;
-    for (const service of dependents[backend] ?? []) {
+    for (const service of dependentsOf(backend)) {
       const name = missingVariable(service);
       env[name] = [env[name], line].filter(Boolean).join('; ').slice(0, reasonLimit);
     }
@@ -128,14 +124,17 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   };
   for (const name of gatewaySecrets) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);
-  // a first topic, so that the README's lines work: Kafka makes none by itself
-  if (urls.PORTICO_KAFKA_BROKERS) offer('PORTICO_BROKER_TOPICS', 'greetings:12');
+  for (const service of report.services) {
+    const { needs = [], variables = {} } = cards[service] ?? {};
+    const ours = needs.every((backend) => backend === 'pgvector' || report.backends[backend] === 'needed');
+    if (ours) for (const [name, value] of Object.entries(variables)) offer(name, value);
+  }
   return { ...env, ...missingVariables(failed) };
 }
 
 /**
- * What the launcher cannot know by itself: the key-value tokens that are derived from Redis' password, so that the card
- * and connection.env can show them, and a metrics token that the file has. No backend has to run for it.
+ * What the launcher cannot know by itself: tokens that are derived from a backend's password, so that the card and
+ * connection.env can show them, and a metrics token that the file has. No backend has to run for it.
  * @param {Record<string, string | undefined>} env the gateway's
  * @param {string} [config] a file
  * @returns {Promise<Record<string, string>>} variables
@@ -143,11 +142,15 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
 export async function derivedTokens(env, config) {
   const options = { env, timeoutMs: programLimitMs };
   const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], options);
-  const { kv = {}, metricsToken } = JSON.parse(output);
-  const [tokens = {}] = Object.values(kv);
+  const { metricsToken, ...services } = JSON.parse(output);
+  const derived = Object.entries(services).flatMap(([service, instances]) => {
+    const [tokens = {}] = Object.values(instances);
+    return (cards[service]?.credentials ?? [])
+      .filter(({ made }) => made.principal !== undefined && tokens[made.principal])
+      .map(({ variable, made }) => [variable, tokens[made.principal ?? '']]);
+  });
   return {
-    ...(tokens.standard ? { PORTICO_KV_TOKEN: tokens.standard } : {}),
-    ...(tokens['read-only'] ? { PORTICO_KV_READONLY_TOKEN: tokens['read-only'] } : {}),
+    ...Object.fromEntries(derived),
     ...(metricsToken ? { PORTICO_METRICS_TOKEN: metricsToken } : {}),
   };
 }

@@ -7,6 +7,7 @@ import { withLock } from '../processes/lock.mjs';
 import { readPidFile, writePidFile } from '../processes/processes.mjs';
 import { createProgress } from '../processes/progress.mjs';
 import { commandLine, profile } from '../state/profile.mjs';
+import { cards } from '../state/services.mjs';
 import { card, writeConnection } from './card.mjs';
 import {
   check,
@@ -112,20 +113,29 @@ async function stay(p) {
 const KEYS_MS = 5_000;
 
 /**
- * The keys that deliveries are signed with: after a rotation not those of the configuration.
+ * What services say that credentials are by now: after a rotation signing keys are not those of the configuration.
  * @returns {Promise<Record<string, string>>} nothing where the gateway cannot say
  */
-async function signingKeys(report, env) {
-  const url = report.urls.queue;
-  if (!url || !env.PORTICO_QUEUE_TOKEN) return {};
+async function toldCredentials(report, env) {
+  const told = {};
+  for (const service of report.services) {
+    const [login, ...others] = cards[service]?.credentials ?? [];
+    const token = login && env[login.variable];
+    for (const path of new Set(others.flatMap(({ toldAt }) => toldAt?.path ?? []))) {
+      const reply = token ? await ask(`${report.urls[service]}${path}`, token) : {};
+      for (const { variable, toldAt } of others)
+        if (toldAt?.path === path && reply[toldAt.member]) told[variable] = reply[toldAt.member];
+    }
+  }
+  return told;
+}
+
+/** @returns {Promise<Record<string, string>>} what stands in a reply; nothing where there is none */
+async function ask(url, token) {
   try {
-    const reply = await fetch(`${url}/v2/keys`, {
-      headers: { authorization: `Bearer ${env.PORTICO_QUEUE_TOKEN}` },
-      signal: AbortSignal.timeout(KEYS_MS),
-    });
-    if (!reply.ok) return {};
-    const { current, next } = /** @type {{current: string, next: string}} */ (await reply.json());
-    return { PORTICO_QUEUE_CURRENT_SIGNING_KEY: current, PORTICO_QUEUE_NEXT_SIGNING_KEY: next };
+    const headers = { authorization: `Bearer ${token}` };
+    const reply = await fetch(url, { headers, signal: AbortSignal.timeout(KEYS_MS) });
+    return reply.ok ? /** @type {any} */ (await reply.json()) : {};
   } catch {
     return {};
   }
@@ -173,7 +183,7 @@ export async function start({ detach = false, config }) {
     if (begun.gateway || begun.backends.length > 0) await end();
     throw error;
   }
-  up.env = { ...up.env, ...(await signingKeys(up.report, up.env)) };
+  up.env = { ...up.env, ...(await toldCredentials(up.report, up.env)) };
   const file = writeConnection(p, up.report, up.env);
   const logs = `${relative(process.cwd(), p.logs) || p.logs}/`;
   console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs }));

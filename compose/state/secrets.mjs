@@ -2,9 +2,21 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { anythingRuns, commandLine } from './profile.mjs';
+import { cards } from './services.mjs';
 
 /** 32 random bytes are 43 characters of base64url: no character that a URL, an ini file or SQL would have to escape. */
 const secret = (prefix = '') => prefix + randomBytes(32).toString('base64url');
+
+/** Those of the services that a start makes. */
+const serviceMakers = Object.fromEntries(
+  Object.values(cards)
+    .flatMap(({ credentials }) => credentials)
+    .filter(({ made }) => made.by === 'start')
+    .map(({ variable, made: { as, prefix = '' } }) => [
+      variable,
+      () => (as === 'name' ? prefix + randomBytes(6).toString('hex') : secret(prefix)),
+    ]),
+);
 
 /** Every secret of a profile and how it is made. A name added here is added to existing files at the next start. */
 const makers = {
@@ -13,20 +25,12 @@ const makers = {
   PORTICO_POSTGRES_ADMIN_PASSWORD: () => secret(),
   PORTICO_RABBITMQ_PASSWORD: () => secret(),
   PORTICO_RABBITMQ_COOKIE: () => secret(),
-  PORTICO_VECTOR_TOKEN: () => secret(),
-  PORTICO_VECTOR_READONLY_TOKEN: () => secret(),
-  PORTICO_BROKER_USERNAME: () => `portico-${randomBytes(6).toString('hex')}`,
-  PORTICO_BROKER_PASSWORD: () => secret(),
-  PORTICO_QUEUE_TOKEN: () => secret(),
-  PORTICO_QUEUE_CURRENT_SIGNING_KEY: () => secret('sig_'),
-  PORTICO_QUEUE_NEXT_SIGNING_KEY: () => secret('sig_'),
+  ...serviceMakers,
   PORTICO_METRICS_TOKEN: () => secret(),
 };
 
 /** The names that go to the gateway as they are; the others are parts of the backends' addresses. */
-export const gatewaySecrets = Object.keys(makers).filter((name) =>
-  /^PORTICO_(KV|VECTOR|BROKER|QUEUE|METRICS)_/.test(name),
-);
+export const gatewaySecrets = [...Object.keys(serviceMakers), 'PORTICO_METRICS_TOKEN'];
 
 /** Those that a running backend has taken over, and goes by until it is started again. */
 const backendSecrets = Object.keys(makers).filter(

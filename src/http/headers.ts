@@ -1,50 +1,43 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
+/** A contract's own prefix of header names, and the one under which its SDKs send the same headers; lower case, such as `broker-`. */
+export interface HeaderAlias {
+  readonly own: string;
+  readonly sent: string;
+}
+
 /**
- * The contracts' own header prefixes and the names under which the SDKs send the same headers. What arrives under
- * an alias is read as if it had come under the contract's name; the contract's name wins when both are there.
+ * Reads the header `name` (lower case) under the contract's prefix or the other one; the contract's wins. Both names are made
+ * once.
  */
-export const HEADER_ALIASES = {
-  'service-': 'upstash-',
-  'broker-': 'kafka-',
-} as const;
-
-const PREFIXES = Object.entries(HEADER_ALIASES);
-
-/** Value of the header with the contract's name `name` (lower case, such as `service-encoding`), under it or its alias. */
-export function contractHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const own = single(headers[name]);
-  if (own !== undefined) return own;
-  for (const [prefix, alias] of PREFIXES) {
-    if (name.startsWith(prefix)) return single(headers[alias + name.slice(prefix.length)]);
-  }
-  return undefined;
+export function contractHeaderReader(
+  { own, sent }: HeaderAlias,
+  name: string,
+): (headers: IncomingHttpHeaders) => string | undefined {
+  const contract = own + name;
+  const alias = sent + name;
+  return (headers) => single(headers[contract] ?? headers[alias]);
 }
 
-/** `contractHeader` for one name, for paths where its search counts: both names are made once. */
-export function contractHeaderReader(name: string): (headers: IncomingHttpHeaders) => string | undefined {
-  const [prefix = '', alias = ''] = PREFIXES.find(([own]) => name.startsWith(own)) ?? [];
-  const other = alias + name.slice(prefix.length);
-  return (headers) => single(headers[name] ?? headers[other]);
-}
-
-/** All headers with aliases replaced by the contract's names; a repeated header is joined by `, `. */
-export function withContractNames(headers: IncomingHttpHeaders): Record<string, string> {
+/** All headers with aliases replaced by the contract's names, which win; a repeated header is joined by `, `. */
+export function withContractNames(
+  headers: IncomingHttpHeaders,
+  alias: HeaderAlias | undefined,
+): Record<string, string> {
   const named: Record<string, string> = {};
   for (const name in headers) {
     const value = single(headers[name]);
     if (value === undefined) continue;
-    const contract = contractName(name);
+    const contract = contractName(name, alias);
     if (contract === name || headers[contract] === undefined) named[contract] = value;
   }
   return named;
 }
 
-function contractName(name: string): string {
-  for (const [prefix, alias] of PREFIXES) {
-    if (name.startsWith(alias)) return prefix + name.slice(alias.length);
-  }
-  return name;
+function contractName(name: string, alias: HeaderAlias | undefined): string {
+  return alias !== undefined && name.startsWith(alias.sent)
+    ? alias.own + name.slice(alias.sent.length)
+    : name;
 }
 
 function single(value: string | string[] | undefined): string | undefined {

@@ -1,3 +1,4 @@
+import type { HeaderAlias } from './headers.js';
 import type { AuthScheme, BoundRoute, ErrorFormat } from './route.js';
 
 /** A backend that `/readyz` and the metric `portico_backend_up` ask about. */
@@ -21,6 +22,7 @@ export interface Mount {
 export interface ServiceInstance extends Mount {
   readonly routes: readonly BoundRoute[];
   readonly formatError: ErrorFormat;
+  readonly headerAlias?: HeaderAlias;
   /** Largest request body in bytes. */
   readonly bodyLimit: number;
   /** Of routes that take larger ones, by operation id. */

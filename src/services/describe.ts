@@ -14,3 +14,8 @@ export function describeServices(): DocumentedService[] {
     };
   });
 }
+
+/** The card of every service by its name, as JSON. */
+export function cardsOfServices(): string {
+  return `${JSON.stringify(Object.fromEntries(services.map(({ name, card }) => [name, card])), null, 2)}\n`;
+}

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { HeaderAlias } from '../http/headers.js';
 import type { Mount, ServiceInstance } from '../http/instance.js';
 import type { ErrorFormat, RouteDescription } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
@@ -46,6 +47,44 @@ export interface BackendAddress {
   readonly given: boolean;
 }
 
+/** One of the values that a client needs beside the URL. */
+export interface Credential {
+  /** Such as `PORTICO_KV_TOKEN`. */
+  readonly variable: string;
+  /** Who makes it: `npm start` once, at random behind `prefix`, or the gateway, which prints it as the token of `principal`. */
+  readonly made:
+    | { readonly by: 'start'; readonly as: 'secret' | 'name'; readonly prefix: string }
+    | { readonly by: 'gateway'; readonly principal: string };
+  /** Under which SDKs and frameworks read it. */
+  readonly otherNames: readonly string[];
+  /** Where the service tells what it is by now, if that can change: a path below its own and a member of the reply. */
+  readonly toldAt?: { readonly path: string; readonly member: string };
+}
+
+/** What `npm start` makes for a service, and shows of it; `npm run docs` writes it where the start scripts read it. */
+export interface ServiceCard {
+  /** Without which it answers nothing; pgvector is a part of Postgres. */
+  readonly needs: readonly (BackendName | 'pgvector')[];
+  /** In the order in which the card shows them; the first is the one to log in with. */
+  readonly credentials: readonly Credential[];
+  /** Under which SDKs and frameworks read the URL. */
+  readonly urlNames: readonly string[];
+  /** Variables of the gateway where the backends are `npm start`'s own. */
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Requests by which the contract that is common to all services is tested. */
+export interface ContractProbe {
+  /** Needs the backend; the path is below the mount. */
+  readonly request: { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: string };
+  /** A path that takes a body by POST. */
+  readonly takesBody: string;
+  /** A section whose names in the backends are the tests' own. */
+  readonly apart: Readonly<Record<string, unknown>>;
+  /** The same with bodies of at most 64 KiB. */
+  readonly limited: Readonly<Record<string, unknown>>;
+}
+
 /** A backend family. A fifth one is a folder with such an object and a line in `services/index.ts`. */
 export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly name: string;
@@ -56,6 +95,10 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly formatError: ErrorFormat;
   /** Schema of what `formatError` returns. */
   readonly error: z.ZodType;
+  readonly card: ServiceCard;
+  readonly probe: ContractProbe;
+  /** Its prefix of header names, and the one under which SDKs send the same headers. */
+  readonly headerAlias?: HeaderAlias;
   /** Reply headers of its own, in lower case, that scripts of other origins may read. */
   readonly exposedHeaders: readonly string[];
   /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */

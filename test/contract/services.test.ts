@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { settingsTable } from '../../src/config/settings-table.js';
 import { HttpError } from '../../src/http/errors.js';
 import { openapiDocument } from '../../src/http/operations/openapi.js';
-import { describeServices } from '../../src/services/describe.js';
+import { cardsOfServices, describeServices } from '../../src/services/describe.js';
 import { services } from '../../src/services/index.js';
 import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
@@ -10,49 +10,15 @@ import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { removeQueueService } from '../support/queue-cleanup.js';
 import { RawClient } from '../support/raw-client.js';
 import { startRelays } from '../support/relayed-backends.js';
-import { TOKENS } from '../support/tokens.js';
+import { TOKEN_VARIABLES } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
 
-const BEARER = (token: string) => `Bearer ${token}`;
-
-/** A request of each service that needs its backend. A service that is listed must have one here. */
-const PROBES: Readonly<
-  Record<string, { path: string; method: string; body?: string; authorization: string; takesBody: string }>
-> = {
-  kv: {
-    path: '/kv',
-    method: 'POST',
-    body: '["GET","contract:none"]',
-    authorization: BEARER(TOKENS.kv),
-    takesBody: '/kv',
-  },
-  vector: {
-    path: '/vector/info',
-    method: 'GET',
-    authorization: BEARER(TOKENS.vector),
-    takesBody: '/vector/upsert',
-  },
-  broker: {
-    path: '/broker/fetch',
-    method: 'POST',
-    body: '{"topic":"contract-none","partition":0}',
-    authorization: `Basic ${Buffer.from(`${TOKENS.username}:${TOKENS.password}`).toString('base64')}`,
-    takesBody: '/broker/produce/any',
-  },
-  queue: {
-    path: '/queue/v2/publish/https://contract.invalid/',
-    method: 'POST',
-    body: 'x',
-    authorization: BEARER(TOKENS.queue),
-    takesBody: '/queue/v2/publish/https://example.com/contract',
-  },
-};
-
-/** Names of this suite's own for what a service makes in its backends, which is removed at the end. */
-const NAMES: Readonly<Record<string, Record<string, unknown>>> = {
-  vector: { database: { schema: 'contract_vector' } },
-  queue: { schema: 'contract_queue', prefix: 'contract' },
-};
+/** How the first client of a service logs in. */
+function authorizationOf({ card }: (typeof services)[number]): string {
+  const [login, password] = card.credentials.map(({ variable }) => TOKEN_VARIABLES[variable]);
+  const isBasic = card.credentials[0]?.variable.endsWith('_USERNAME') === true;
+  return isBasic ? `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}` : `Bearer ${login}`;
+}
 
 afterAll(async () => {
   await dropSchema('contract_vector');
@@ -89,6 +55,10 @@ it('has the table of settings in docs/configuration.md, which is what `npm run d
   expect(readFileSync('docs/configuration.md', 'utf8')).toContain(settingsTable());
 });
 
+it("has every service's card in compose/state/services.json, which is what `npm run docs` writes", () => {
+  expect(readFileSync('compose/state/services.json', 'utf8')).toBe(cardsOfServices());
+});
+
 it('has no dangling reference in config/openapi.json', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map(
     ([, path]) => path as string,
@@ -103,7 +73,8 @@ it('has no dangling reference in config/openapi.json', () => {
 });
 
 describe.each(services.map((service) => [service.name, service] as const))('%s', (name, service) => {
-  const probe = PROBES[name] as (typeof PROBES)[string];
+  const { request, takesBody, apart, limited } = service.probe;
+  const probe = { ...request, path: `/${name}${request.path}`, authorization: authorizationOf(service) };
   const send = (
     gateway: RunningGateway,
     change: { path?: string; method?: string; authorization?: string; body?: string } = {},
@@ -125,7 +96,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
   describe('with its backend', () => {
     let gateway: RunningGateway;
     beforeAll(async () => {
-      gateway = await startGateway({ [name]: NAMES[name] ?? {} });
+      gateway = await startGateway({ [name]: apart });
     });
     afterAll(() => gateway.stop());
 
@@ -181,12 +152,12 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
     });
 
     it('refuses a body over its limit with 413', async () => {
-      const limited = await startGateway({ [name]: { ...NAMES[name], ...withBodyLimit(name) } });
+      const small = await startGateway({ [name]: limited });
       await expectError(
-        await send(limited, { path: probe.takesBody, method: 'POST', body: 'x'.repeat(70_000) }),
+        await send(small, { path: `/${name}${takesBody}`, method: 'POST', body: 'x'.repeat(70_000) }),
         413,
       );
-      await limited.stop();
+      await small.stop();
     });
 
     it('is told of by /readyz, /metrics and by its operation id', async () => {
@@ -214,7 +185,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
   });
 
   it('answers 503 with Retry-After within two seconds where its backend is not there, and starts all the same', async () => {
-    const gateway = await startGateway({ [name]: NAMES[name] ?? {} }, NOWHERE);
+    const gateway = await startGateway({ [name]: apart }, NOWHERE);
     const started = performance.now();
     const reply = await send(gateway);
     expect(performance.now() - started).toBeLessThan(PROMPT_MS);
@@ -229,7 +200,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
 
   it('joins when its backend comes, and only operators hear why it was not there', async () => {
     const relays = await startRelays();
-    const section = { ...NAMES[name], missing: 'no package of that name' };
+    const section = { ...apart, missing: 'no package of that name' };
     const gateway = await startGateway({ [name]: section }, { ...relays.addresses, ...OPERATOR_VARIABLES });
     const reply = await send(gateway);
     expect(await reply.clone().text()).not.toContain('package');
@@ -260,16 +231,17 @@ const ownError = (service: (typeof services)[number]) =>
   service.formatError(new HttpError('not_found')) as object;
 
 describe('several services on one port', () => {
+  const both = services.filter(({ name }) => name === 'kv' || name === 'vector');
   let gateway: RunningGateway;
   beforeAll(async () => {
-    gateway = await startGateway({ kv: {}, vector: NAMES.vector });
+    gateway = await startGateway(Object.fromEntries(both.map(({ name, probe: { apart } }) => [name, apart])));
   });
   afterAll(() => gateway.stop());
 
-  it.each(services.filter(({ name }) => name === 'kv' || name === 'vector'))(
+  it.each(both)(
     'words what is outside of all paths as the contract does whose token came: $name',
     async (service) => {
-      const { authorization } = PROBES[service.name] as (typeof PROBES)[string];
+      const authorization = authorizationOf(service);
       const reply = await fetch(`${gateway.url}/elsewhere`, { headers: { authorization } });
       expect(reply.status).toBe(404);
       expect(await reply.json()).toEqual(ownError(service));
@@ -280,7 +252,7 @@ describe('several services on one port', () => {
     },
   );
 
-  it.each(services.filter(({ name }) => name === 'kv' || name === 'vector'))(
+  it.each(both)(
     'words what is no request below a path as its contract does: $name',
     async ({ name, formatError }) => {
       const client = await RawClient.open(Number(new URL(gateway.url).port));
@@ -292,10 +264,3 @@ describe('several services on one port', () => {
     },
   );
 });
-
-/** A section of the configuration whose (only) instance takes at most 64 KiB. */
-function withBodyLimit(name: string): Record<string, unknown> {
-  const lists: Readonly<Record<string, string>> = { kv: 'databases', vector: 'indexes', broker: 'clusters' };
-  const list = lists[name];
-  return list === undefined ? { maxMessageSize: 65_536 } : { [list]: [{ bodyLimit: 65_536 }] };
-}

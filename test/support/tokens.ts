@@ -1,3 +1,5 @@
+import { services } from '../../src/services/index.js';
+
 /** Credentials of every gateway that the tests start; long and varied enough for any address. */
 export const TOKENS = {
   kv: 'test-kv-standard-token-0123456789',
@@ -11,8 +13,8 @@ export const TOKENS = {
   metrics: 'test-metrics-token-0123456789abcdef',
 } as const;
 
-/** The same as environment variables of the gateway. */
-export const TOKEN_VARIABLES: Readonly<Record<string, string>> = {
+/** Those that tests name. */
+const NAMED: Readonly<Record<string, string>> = {
   PORTICO_KV_TOKEN: TOKENS.kv,
   PORTICO_KV_READONLY_TOKEN: TOKENS.kvReadOnly,
   PORTICO_VECTOR_TOKEN: TOKENS.vector,
@@ -22,3 +24,10 @@ export const TOKEN_VARIABLES: Readonly<Record<string, string>> = {
   PORTICO_QUEUE_CURRENT_SIGNING_KEY: TOKENS.currentSigningKey,
   PORTICO_QUEUE_NEXT_SIGNING_KEY: TOKENS.nextSigningKey,
 };
+
+/** The same as environment variables of the gateway, for every service. */
+export const TOKEN_VARIABLES: Readonly<Record<string, string>> = Object.fromEntries(
+  services
+    .flatMap(({ card }) => card.credentials)
+    .map(({ variable }) => [variable, NAMED[variable] ?? `test-${variable}-0123456789abcdef`]),
+);

@@ -15,8 +15,8 @@ function onState(script: string): Promise<unknown> {
   const env = { ...others, PORTICO_STATE_DIR: folder, at: folder };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, ['--input-type=module', '-e', script], { env }, (error, out) => {
-      if (error === null) resolve(JSON.parse(out));
-      else reject(error);
+      if (error !== null) reject(error);
+      else resolve(new Response(out).json());
     });
   });
 }
@@ -121,6 +121,8 @@ it('gives a backend a locale that is there, whatever the shell names', async () 
       ready: async () => {
         const pid = readFileSync(p.run + '/sleeper.pid', 'utf8').split(' ')[0];
         seen = readFileSync('/proc/' + pid + '/environ', 'utf8').split('\\0').find((line) => line.startsWith('LC_ALL'));
+        // none while it becomes the program
+        if (seen === undefined) throw new Error('no environment yet');
       },
     };
     await startBackend({ p, secrets: {} }, sleeper, () => undefined);

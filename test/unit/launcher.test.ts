@@ -21,7 +21,7 @@ function evaluate(file: string, expression: string): Promise<unknown> {
   const script = `import * as m from './${file}'; console.log(JSON.stringify(${expression}));`;
   return new Promise((resolve, reject) => {
     execFile(process.execPath, ['--input-type=module', '-e', script], (error, out) => {
-      if (error === null) resolve(JSON.parse(out));
+      if (error === null) resolve(new Response(out).json());
       else reject(error);
     });
   });

@@ -4,7 +4,7 @@ import { checkInSlices } from '../../lib/bounded-list.js';
 import { WHOLE_BYTES } from '../../lib/sliced-json.js';
 import { parseJsonBody } from '../body.js';
 import { HttpError } from '../errors.js';
-import { withContractNames } from '../headers.js';
+import { type HeaderAlias, withContractNames } from '../headers.js';
 import { queryParameters } from '../query.js';
 import type { JsonRoute } from '../route.js';
 
@@ -14,11 +14,16 @@ type Issue = Pick<z.core.$ZodIssue, 'path' | 'message'>;
  * What a JSON route's schemas make of its request. Apart from what waits for the handler: a large body must not stay in memory as long as that.
  * @returns a promise for a large body only
  */
-export function inputOf(route: JsonRoute<undefined>, request: Request, body: Buffer): never | Promise<never> {
+export function inputOf(
+  route: JsonRoute<undefined>,
+  request: Request,
+  body: Buffer,
+  alias: HeaderAlias | undefined,
+): never | Promise<never> {
   const schemas = route.request ?? {};
   const params = checked(schemas.params, 'path', () => request.params);
   const query = checked(schemas.query, 'query', () => queryOf(request.url));
-  const headers = checked(schemas.headers, 'header', () => withContractNames(request.headers));
+  const headers = checked(schemas.headers, 'header', () => withContractNames(request.headers, alias));
   const rest = { params, query, headers };
   if (schemas.body === undefined) return { ...rest, body: undefined } as never;
   const parsed = (route.parseBody ?? parseJsonBody)(body);

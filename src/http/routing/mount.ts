@@ -137,7 +137,8 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
     await sendValue(exchange, route, value);
     return;
   }
-  const read = inputOf(route, request, await bodyOf(request, exchange, limitOf(route, instance)));
+  const body = await bodyOf(request, exchange, limitOf(route, instance));
+  const read = inputOf(route, request, body, instance.headerAlias);
   const input = read instanceof Promise ? await read : read;
   exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
   await sendValue(exchange, route, await route.handle(input, exchange, undefined));

@@ -2,6 +2,7 @@ import type { Mount, Service } from '../service.js';
 import { routes } from './api/routes.js';
 import { WEBHOOK_CREDENTIALS } from './api/webhook.js';
 import { BrokerMetrics } from './broker-metrics.js';
+import { card, headerAlias, probe } from './card.js';
 import { errorReply, formatError } from './errors.js';
 import { openCluster } from './open-cluster.js';
 import { PeerNetwork } from './peers/peer-network.js';
@@ -14,6 +15,9 @@ export const broker: Service<BrokerConfig> = {
   routes,
   formatError,
   error: errorReply,
+  card,
+  probe,
+  headerAlias,
   exposedHeaders: ['broker-consumer-state', 'broker-delivery', 'broker-partition-errors'],
   secrets: ({ clusters, peers }) => [
     ...(peers.listen === null ? [] : [{ key: 'broker.peers.secret', value: peers.secret }]),

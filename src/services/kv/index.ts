@@ -9,6 +9,7 @@ import { DailyQuota } from './api/daily-quota.js';
 import { TOKEN_PARAMETER } from './api/path-arguments.js';
 import { kvRoutes } from './api/routes.js';
 import { databaseTokens, passwordOf } from './auth/database-tokens.js';
+import { card, headerAlias, probe } from './card.js';
 import { KvClient } from './database/client.js';
 import { openReplicas } from './database/database-replicas.js';
 import { KvMetrics } from './database/kv-metrics.js';
@@ -28,6 +29,9 @@ export const kv: Service<KvSettings> = {
   routes: kvRoutes,
   formatError,
   error: z.object({ error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.') }),
+  card,
+  probe,
+  headerAlias,
   exposedHeaders: ['upstash-sync-token', 'service-sync-token'],
   secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
   addresses: ({ databases }) =>

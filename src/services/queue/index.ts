@@ -1,5 +1,6 @@
 import type { AuthScheme } from '../../http/route.js';
 import type { Mount, Service } from '../service.js';
+import { card, probe } from './card.js';
 import { errorSchema, formatError } from './errors.js';
 import { queueRoutes } from './routes.js';
 import { openQueue } from './runtime.js';
@@ -12,6 +13,8 @@ export const queue: Service<QueueConfig> = {
   routes: queueRoutes,
   formatError,
   error: errorSchema,
+  card,
+  probe,
   exposedHeaders: [],
   secrets: ({ token, readOnlyToken, currentSigningKey, nextSigningKey }) => [
     { key: 'queue.token', value: token },

@@ -1,5 +1,6 @@
 import { bindRoutes } from '../../http/route.js';
 import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
+import { card, probe } from './card.js';
 import { openVectorDatabase } from './client.js';
 import { formatError } from './errors.js';
 import { PreparedIndex } from './prepared-index.js';
@@ -15,6 +16,8 @@ export const vector: Service<VectorSettings> = {
   routes,
   formatError,
   error: errorReply,
+  card,
+  probe,
   exposedHeaders: [],
   secrets: ({ indexes }) =>
     indexes.flatMap(({ token, readOnlyToken }, i) => [

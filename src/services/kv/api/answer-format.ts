@@ -2,6 +2,7 @@ import { HttpError } from '../../../http/errors.js';
 import { contractHeaderReader } from '../../../http/headers.js';
 import type { RawReply, RawRequest } from '../../../http/route.js';
 import { inSlices } from '../../../lib/slices.js';
+import { headerAlias } from '../card.js';
 import { isPassing } from '../resp/passing.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import { respBytes } from '../resp/resp-reply.js';
@@ -14,8 +15,8 @@ export type AnswerFormat = Encoding | 'resp2';
 
 export type Answer = Pick<RawReply, 'status' | 'body' | 'contentType' | 'headers'>;
 
-const encodingHeader = contractHeaderReader('service-encoding');
-const formatHeader = contractHeaderReader('service-response-format');
+const encodingHeader = contractHeaderReader(headerAlias, 'encoding');
+const formatHeader = contractHeaderReader(headerAlias, 'response-format');
 
 /** @throws HttpError `invalid_request` for a format that does not exist, or base64 of RESP2 */
 export function formatOf({ headers }: RawRequest): AnswerFormat {

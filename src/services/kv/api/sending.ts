@@ -1,11 +1,14 @@
-import { contractHeader } from '../../../http/headers.js';
+import { contractHeaderReader } from '../../../http/headers.js';
 import type { RawReply, RawRequest, RouteContext } from '../../../http/route.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
+import { headerAlias } from '../card.js';
 import type { Row } from '../commands/commands.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Answer } from './answer-format.js';
 import type { KvDeps } from './deps.js';
+
+const syncTokenHeader = contractHeaderReader(headerAlias, 'sync-token');
 
 /** Sends rows that are answered by one reply each: to the primary, or to a replica where there are some. */
 export function send(
@@ -17,7 +20,7 @@ export function send(
 ): Promise<RawReply> {
   if (replicas === undefined || principal instanceof AclPrincipal)
     return client.run(principal, rows, finish) as Promise<RawReply>;
-  return replicas.run(rows, contractHeader(headers, 'service-sync-token'), finish) as Promise<RawReply>;
+  return replicas.run(rows, syncTokenHeader(headers), finish) as Promise<RawReply>;
 }
 
 export function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
