@@ -87,8 +87,9 @@ export function boundedRecord<S extends z.ZodType>(
   schema: S,
   max: number,
 ): z.ZodType<z.output<S>, z.input<S>> {
+  // a long array is refused as what it is: its keys would be made first
   const few = (value: unknown) =>
-    typeof value !== 'object' || value === null || Object.keys(value).length <= max;
+    typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length <= max;
   const shown = { io: 'input', unrepresentable: 'any' } as const;
   const { $schema: _, ...documented } = z.toJSONSchema(schema, shown) as Record<string, unknown>;
   const bounded = z

@@ -70,6 +70,12 @@ const VALID = {
       headers: Object.fromEntries(wide.map((n) => [`Upstash-Forward-K${n}`, 'v'])),
     })),
     {
+      name: 'headers that are a string',
+      before: `[{"destination":"${SINK}","headers":"`,
+      unit: () => 'x',
+      after: '"}]',
+    },
+    {
       name: 'one message with headers',
       before: `[{"destination":"${SINK}","headers":{`,
       unit: (i) => `"Upstash-Forward-K${i}":"v",`,

@@ -122,8 +122,7 @@ function endOfPart(entries: readonly unknown[], start: number): number {
   let headers = 0;
   let i = start;
   do {
-    const entry = entries[i++] as { headers?: object | null } | null;
-    headers += Object.keys(entry?.headers ?? {}).length;
+    headers += headerNamesOf(entries[i++]).length;
   } while (i < entries.length && i < start + AT_ONCE && headers < HEADERS_AT_ONCE);
   return i;
 }
@@ -169,10 +168,11 @@ export const batchRoute: RawRoute<QueueDeps> = {
   },
 };
 
-/** Of an entry that nobody has checked yet. */
+/** Of an entry that nobody has checked yet: those of a string or an array would be all of its places. */
 function headerNamesOf(entry: unknown): string[] {
   const { headers } = (entry ?? {}) as { headers?: unknown };
-  return typeof headers === 'object' && headers !== null ? Object.keys(headers) : [];
+  const isObject = typeof headers === 'object' && headers !== null && !Array.isArray(headers);
+  return isObject ? Object.keys(headers) : [];
 }
 
 async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
