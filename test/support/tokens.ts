@@ -25,9 +25,14 @@ const NAMED: Readonly<Record<string, string>> = {
   PORTICO_QUEUE_NEXT_SIGNING_KEY: TOKENS.nextSigningKey,
 };
 
-/** The same as environment variables of the gateway, for every service. */
-export const TOKEN_VARIABLES: Readonly<Record<string, string>> = Object.fromEntries(
-  services
-    .flatMap(({ card }) => card.credentials)
-    .map(({ variable }) => [variable, NAMED[variable] ?? `test-${variable}-0123456789abcdef`]),
-);
+/** The same as environment variables of the gateway; of a service whose credentials no test names, all that it has. */
+export const TOKEN_VARIABLES: Readonly<Record<string, string>> = {
+  ...NAMED,
+  ...Object.fromEntries(
+    services
+      .map(({ card }) => card.credentials.map(({ variable }) => variable))
+      .filter((variables) => !variables.some((variable) => variable in NAMED))
+      .flat()
+      .map((variable) => [variable, `test-${variable}-0123456789abcdef`]),
+  ),
+};
