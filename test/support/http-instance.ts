@@ -121,6 +121,7 @@ export async function startHttpCore(
     auth: { kind: 'bearer', credentials: [{ token: TOKEN, principal: { name: 'test', access: 'full' } }] },
     routes: bindRoutes(routes, seen),
     formatError: (error) => ({ error: error.message, status: error.status, code: error.code }),
+    headerAlias: { own: 'service-', sent: 'upstash-' },
     bodyLimit: 100_000,
     timeoutMs: 4_000,
     backends: [],
