@@ -9,14 +9,14 @@ import { LeaseKeeper } from './delivery/lease-keeper.js';
 import { signer } from './delivery/signature.js';
 import { Worker } from './delivery/worker.js';
 import type { DestinationPlaces } from './destinations/destination-places.js';
+import type { HeldMessages } from './order/held-messages.js';
 import type { OrderedQueues } from './order/ordered-queues.js';
 import type { QueueDeletions } from './order/queue-deletions.js';
 import { Sweeper } from './order/sweeper.js';
-import type { Turns } from './order/turns.js';
 import type { QueueMetrics } from './queue-metrics.js';
 import { BrokerLink, type Channel } from './rabbitmq/client.js';
-import type { TokenPublisher } from './rabbitmq/publisher.js';
-import type { TokenSender } from './rabbitmq/token-sender.js';
+import type { TicketPublisher } from './rabbitmq/publisher.js';
+import type { TicketSender } from './rabbitmq/ticket-sender.js';
 import type { Topology } from './rabbitmq/topology.js';
 import { Scheduler, type SchedulerTools } from './schedules/scheduler.js';
 import type { QueueConfig } from './schemas.js';
@@ -44,9 +44,9 @@ export interface DeliveryParts {
   readonly purge: Purge;
   readonly database: Database;
   readonly outbound: Outbound;
-  readonly publisher: TokenPublisher;
-  readonly sender: TokenSender;
-  readonly turns: Turns;
+  readonly publisher: TicketPublisher;
+  readonly sender: TicketSender;
+  readonly heldMessages: HeldMessages;
   readonly places: DestinationPlaces;
   readonly partitions: EventPartitions;
   readonly keys: SigningKeys;
@@ -56,10 +56,10 @@ export interface DeliveryParts {
 
 /** Starts what works by itself: deliveries, dead letters, schedules, the sweep. They are released in the opposite order. */
 export function openDelivery(parts: DeliveryParts): void {
-  const { config, runtime, topology, database, turns } = parts;
+  const { config, runtime, topology, database, heldMessages } = parts;
   const { log, lifecycle } = runtime;
   const { names } = topology;
-  lifecycle.onStop('queue turns', () => turns.stop());
+  lifecycle.onStop('queue held messages', () => heldMessages.stop());
   lifecycle.onStop('queue places', () => parts.places.stop());
   const { usage } = parts.scheduler;
   const charge = (count: number) => {
@@ -72,13 +72,13 @@ export function openDelivery(parts: DeliveryParts): void {
   const dispatcher = new Dispatcher({
     sources: [
       { queue: names.work, process: (...all) => worker.process(...all) },
-      { queue: names.dead, process: (token, signal) => deadLetterer.process(token, signal) },
+      { queue: names.dead, process: (ticket, signal) => deadLetterer.process(ticket, signal) },
     ],
     unrouted: names.unrouted,
     concurrency: config.concurrency,
-    mend: (reason) => link.restart(reason),
-    bury: (token) => parts.sender.bury(token),
-    again: (token, signal) => parts.sender.send(token, 0, signal),
+    reconnect: (reason) => link.restart(reason),
+    deadLetter: (ticket) => parts.sender.deadLetter(ticket),
+    again: (ticket, signal) => parts.sender.send(ticket, 0, signal),
     checkStore: () => database.check(),
     log,
   });

@@ -8,18 +8,18 @@ import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
 import { openDelivery } from './delivery.js';
 import { DestinationPlaces } from './destinations/destination-places.js';
 import { formatError } from './errors.js';
-import { Abandoned } from './intake/abandoned.js';
+import { RefusedMessages } from './intake/refused-messages.js';
 import { DailyUsage } from './intake/usage.js';
 import { FlowControls } from './order/flow-controls.js';
+import { HeldMessages } from './order/held-messages.js';
 import { OrderedQueues } from './order/ordered-queues.js';
 import { QueueDeletions } from './order/queue-deletions.js';
-import { Turns } from './order/turns.js';
 import type { QueueDeps } from './queue-deps.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { BrokerLink, type Channel, type ConfirmChannel } from './rabbitmq/client.js';
 import { declareAll } from './rabbitmq/declarations.js';
-import { TokenPublisher } from './rabbitmq/publisher.js';
-import { TokenSender } from './rabbitmq/token-sender.js';
+import { TicketPublisher } from './rabbitmq/publisher.js';
+import { TicketSender } from './rabbitmq/ticket-sender.js';
 import { describeTopology, type Topology } from './rabbitmq/topology.js';
 import { queueRoutes } from './routes.js';
 import { Schedules } from './schedules/schedules.js';
@@ -70,12 +70,12 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
   const metrics = new QueueMetrics(runtime.metrics, () => parts.places.tally());
   const deps = depsOf(config, runtime, guard, parts, metrics);
   lifecycle.onStop('queue start', () => stopping.abort());
-  // tokens are of no use before the tables are there
+  // tickets are of no use before the tables are there
   void migrated.success.then(() => {
     if (stopping.signal.aborted) return;
-    const { accept, schedules, turns, usage } = deps;
+    const { accept, schedules, heldMessages, usage } = deps;
     const { onAccepted } = accept;
-    const scheduler = { schedules, address: deps, intake: accept, turns, usage, onAccepted, log };
+    const scheduler = { schedules, address: deps, intake: accept, heldMessages, usage, onAccepted, log };
     openDelivery({ ...parts, config, runtime, topology, declare, database, outbound, metrics, scheduler });
   });
   return {
@@ -93,14 +93,14 @@ function openParts(
   config: QueueConfig,
   { log, now }: ServiceRuntime,
   database: Database,
-  publisher: TokenPublisher,
+  publisher: TicketPublisher,
 ) {
   const { schema, sweepGraceMs: graceMs } = config;
   const store = new MessageStore({ ...config, database, graceMs });
   const queues = new OrderedQueues(database, schema, graceMs);
   const flows = new FlowControls(database, schema, graceMs);
-  const sender = new TokenSender(publisher);
-  const turns = new Turns({ queues, flows, sender, log });
+  const sender = new TicketSender(publisher);
+  const heldMessages = new HeldMessages({ queues, flows, sender, log });
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
     database,
@@ -109,7 +109,7 @@ function openParts(
     queues,
     flows,
     sender,
-    turns,
+    heldMessages,
     places: new DestinationPlaces({
       active: config.concurrency,
       waiting: config.waitingConcurrency,
@@ -117,7 +117,7 @@ function openParts(
       slowAfterMs: config.slowAfterMs,
       circuitFailures: config.circuitFailures,
       circuitOpenMs: config.circuitOpenMs,
-      recall: (tokens) => void turns.send(tokens.map((token) => ({ ...token, delayMs: 0 }))),
+      recall: (tickets) => void heldMessages.send(tickets.map((ticket) => ({ ...ticket, delayMs: 0 }))),
       now: () => performance.now(),
     }),
     events: new EventLog(database, schema, config.logRetention * 1_000),
@@ -146,15 +146,22 @@ function depsOf(
   parts: ReturnType<typeof openParts>,
   metrics: QueueMetrics,
 ): QueueDeps {
-  const abandoned = new Abandoned({
+  const refusedMessages = new RefusedMessages({
     cancel: (ids) => parts.store.refuse(ids),
     forMs: config.sweepGraceMs * 0.8,
     log,
   });
-  lifecycle.onStop('queue refused messages', () => abandoned.stop());
+  lifecycle.onStop('queue refused messages', () => refusedMessages.stop());
   const onAccepted = (count: number) => metrics.accepted(count);
   const { deduplicationMs } = config;
-  return { ...parts, config, guard, now, log, accept: { ...parts, abandoned, onAccepted, deduplicationMs } };
+  return {
+    ...parts,
+    config,
+    guard,
+    now,
+    log,
+    accept: { ...parts, refusedMessages, onAccepted, deduplicationMs },
+  };
 }
 
 function openStoreDatabase(
@@ -194,7 +201,7 @@ function openPublishing(
     },
     onDown: () => publisher.detach(),
   });
-  const publisher = new TokenPublisher(link, topology.names, (reason) => link.restart(reason));
+  const publisher = new TicketPublisher(link, topology.names, (reason) => link.restart(reason));
   return { link, publisher };
 }
 

@@ -126,13 +126,13 @@ async function dueAfterKill(seconds: number): Promise<number> {
     timed.filter(({ due }) => due <= back + 1_000),
     timed.filter(({ due }) => due > back + 1_000),
   ];
-  // A token that was between two levels as RabbitMQ died is lost; the sweeper gives its message another.
+  // A ticket that was between two levels as RabbitMQ died is lost; the sweeper gives its message another.
   if (later.length > 20) expectOnTime(await arrivalsOf(later), 0.9);
   await arrivalsOf(away);
   return later.length;
 }
 
-it('after a new connection, gives messages whose token was lost another one soon after their time', async () => {
+it('after a new connection, gives messages whose ticket was lost another one soon after their time', async () => {
   const { names } = describeTopology(namespace.prefix);
   const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
   const channel = await connection.createChannel();

@@ -126,7 +126,7 @@ describe('RabbitMQ', () => {
     await expectSettled(path, [...refused, ...after]);
   });
 
-  it('loses its work queue or a delay queue with tokens in it: they are made again, the messages arrive', async () => {
+  it('loses its work queue or a delay queue with tickets in it: they are made again, the messages arrive', async () => {
     const { names } = describeTopology(namespace.prefix);
     const connection = await connect(backendAddress('PORTICO_RABBITMQ_URL'));
     const channel = await connection.createChannel();

@@ -166,7 +166,7 @@ it('a message whose gateway died while it waited for an answer is found although
     await channel.waitForConfirms();
     const { body } = await publishUntilTaken(own, `${slow.url}/abandoned`);
     const { body: patient } = await publishUntilTaken(own, `${slow.url}/patient`);
-    // as RabbitMQ and Postgres stand when the claim's gateway is gone, and its token long acknowledged
+    // as RabbitMQ and Postgres stand when the claim's gateway is gone, and its ticket long acknowledged
     await stuck.query(
       `update $schema.messages set sweep_at = now() - interval '1 minute', claims = claims + (id = $1)::int,
         state = case when id = $1 then 'ACTIVE' else state end,

@@ -43,7 +43,7 @@ const heldIn = async (queue: string) =>
   (await namespace.query('select from $schema.messages where queue_name = $1 and held is not null', [queue]))
     .length;
 
-it('the sweep gives them no token: they are held, and go when their queue is resumed', async () => {
+it('the sweep gives them no ticket: they are held, and go when their queue is resumed', async () => {
   await call('queues', { queueName: 'swept', parallelism: COUNT, paused: true });
   for (let n = 0; n < COUNT; n++) await call(`enqueue/swept/${receiver.url}/${n}`);
   await abandon('swept');
@@ -55,12 +55,12 @@ it('the sweep gives them no token: they are held, and go when their queue is res
   await eventually(() => expect(receiver.received).toHaveLength(COUNT));
 });
 
-it('a token that comes for one of them claims nothing', async () => {
+it('a ticket that comes for one of them claims nothing', async () => {
   const stores: MessageStore[] = [];
   const claim = MessageStore.prototype.claim;
-  jest.spyOn(MessageStore.prototype, 'claim').mockImplementation(function (this: MessageStore, token) {
+  jest.spyOn(MessageStore.prototype, 'claim').mockImplementation(function (this: MessageStore, ticket) {
     stores.push(this);
-    return claim.call(this, token);
+    return claim.call(this, ticket);
   });
   await call(`publish/${receiver.url}/plain`);
   await eventually(() => expect(stores).not.toEqual([]));

@@ -66,7 +66,7 @@ test('whatever is read, sent, not sent and dropped: every record is sent once, i
           const offsets = take(partition, one.take);
           if (one.isSent) sent.push(...offsets);
           else partition.moveTo(begin);
-        } else if (partition.goesOn) await readOn();
+        } else if (partition.hasMore) await readOn();
       }
       while (partition.lag > 0) {
         if (partition.isEmpty) await readOn();

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { type Outgoing, ProduceQueue } from '../../../src/services/broker/produce/produce-queue.js';
 
-function record(id: number, { topic = 't', partition = 0, bytes = 10, abandoned = false } = {}): Outgoing {
+function record(id: number, { topic = 't', partition = 0, bytes = 10, cancelled = false } = {}): Outgoing {
   return {
     topic,
     partition,
     bytes,
     record: { key: null, value: String(id), timestamp: 0, headers: [] },
-    isAbandoned: () => abandoned,
+    isCancelled: () => cancelled,
     succeed: () => {},
     fail: () => {},
     giveUpAt: 0,
@@ -76,9 +76,9 @@ test('what is put first goes before what waits, and takes nothing more', () => {
 
 test('what nobody waits for is not sent', () => {
   const queue = new ProduceQueue(100);
-  queue.add(record(1, { abandoned: true }));
+  queue.add(record(1, { cancelled: true }));
   queue.add(record(2));
-  queue.add(record(3, { abandoned: true, partition: 1 }));
+  queue.add(record(3, { cancelled: true, partition: 1 }));
   expect(drain(queue, 1_000).flatMap(ids)).toEqual([2]);
 });
 

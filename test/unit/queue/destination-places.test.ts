@@ -1,12 +1,12 @@
 import { DestinationPlaces } from '../../../src/services/queue/destinations/destination-places.js';
 import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/destinations/visitor.js';
-import type { Token } from '../../../src/services/queue/message/message.js';
+import type { Ticket } from '../../../src/services/queue/message/message.js';
 
 const URL_A = 'http://a.example/1';
 let now: number;
 let messages = 0;
 /** Messages that were called back. */
-const called: Token[] = [];
+const called: Ticket[] = [];
 const open: DestinationPlaces[] = [];
 beforeEach(() => {
   jest.useFakeTimers();
@@ -26,7 +26,7 @@ function places(change: Partial<PlacesOptions> = {}): DestinationPlaces {
     slowAfterMs: 500,
     circuitFailures: 3,
     circuitOpenMs: 10_000,
-    recall: (tokens) => void called.push(...tokens),
+    recall: (tickets) => void called.push(...tickets),
     now: () => now,
     ...change,
   });
@@ -35,7 +35,7 @@ function places(change: Partial<PlacesOptions> = {}): DestinationPlaces {
 }
 
 const visitor = (url: string, flowKey?: string) => ({
-  token: { id: `m${++messages}`, attempt: 0 },
+  ticket: { id: `m${++messages}`, attempt: 0 },
   url,
   flowKey,
   bytes: 1,
@@ -112,11 +112,11 @@ it('calls those back, once each, who were sent away for long before their destin
     await pass(600);
   }
   const first = await leaveOf(enter(some, URL_A));
-  const away: Token[] = [];
+  const away: Ticket[] = [];
   while (away.length < 130) {
     const who = visitor(URL_A);
     const entry = await some.enter(who);
-    if (entry.kind === 'away' && entry.awayMs > 2_500) away.push(who.token);
+    if (entry.kind === 'away' && entry.awayMs > 2_500) away.push(who.ticket);
   }
   await pass(400);
   expect(called).toEqual([]);
@@ -127,7 +127,7 @@ it('calls those back, once each, who were sent away for long before their destin
   expect(new Set(called.map(({ id }) => id)).size).toBe(times);
   // it falls silent again, and answers again
   await pass(2_000);
-  const entries = await Promise.all(away.map((token) => some.enter({ ...visitor(URL_A), token })));
+  const entries = await Promise.all(away.map((ticket) => some.enter({ ...visitor(URL_A), ticket })));
   await pass(2_000);
   expect(entries.filter(({ kind }) => kind === 'away')).not.toEqual([]);
   const leave = await leaveOf(entries.find(({ kind }) => kind === 'place') as Entry);

@@ -1,18 +1,18 @@
 import fc from 'fast-check';
 import {
   canonicalHeaderName,
-  decodeTokens,
-  encodeTokens,
-  MAX_TOKENS,
+  decodeTickets,
+  encodeTickets,
+  MAX_TICKETS,
   newDeadLetterId,
   newMessageId,
 } from '../../../src/services/queue/message/message.js';
 
-it('carries tokens through their encoding', () => {
-  const token = fc.record({ id: fc.nat().map(newMessageId), attempt: fc.nat() });
+it('carries tickets through their encoding', () => {
+  const ticket = fc.record({ id: fc.nat().map(newMessageId), attempt: fc.nat() });
   fc.assert(
-    fc.property(fc.array(token, { minLength: 1, maxLength: MAX_TOKENS }), (tokens) => {
-      expect(decodeTokens(encodeTokens(tokens))).toEqual(tokens);
+    fc.property(fc.array(ticket, { minLength: 1, maxLength: MAX_TICKETS }), (tickets) => {
+      expect(decodeTickets(encodeTickets(tickets))).toEqual(tickets);
     }),
   );
 });
@@ -34,9 +34,9 @@ it.each([
   '["\\ud800",0]',
   '["a",0,"b"]',
   '["a",0,"b",-1]',
-  JSON.stringify(Array.from({ length: MAX_TOKENS + 1 }, () => ['a', 0]).flat()),
-])('takes %p for no tokens', (text) => {
-  expect(decodeTokens(Buffer.from(text))).toBeUndefined();
+  JSON.stringify(Array.from({ length: MAX_TICKETS + 1 }, () => ['a', 0]).flat()),
+])('takes %p for no tickets', (text) => {
+  expect(decodeTickets(Buffer.from(text))).toBeUndefined();
 });
 
 it('makes ids that are URL-safe, distinct and grow with time', () => {

@@ -103,7 +103,7 @@ it('tells when a queue is gone: what it should have held arrives as unrouted', (
   }
 });
 
-it('writes a token no more often than its delay has digits, and names only those in its key', () => {
+it('writes a ticket no more often than its delay has digits, and names only those in its key', () => {
   const { names } = describeTopology('p');
   expect(routeFor(names, 3_875).routingKey).toBe('31');
   expect(routeFor(names, 4_000).routingKey).toBe('0.1');

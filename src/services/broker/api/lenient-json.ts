@@ -20,9 +20,9 @@ export function parseLeniently(body: Buffer): unknown {
   try {
     return parseJson(body);
   } catch (error) {
-    const mended = wholly(withoutTrailingCommas(body));
-    if (mended === undefined) throw error;
-    return parseJson(mended);
+    const repaired = wholly(withoutTrailingCommas(body));
+    if (repaired === undefined) throw error;
+    return parseJson(repaired);
   }
 }
 
@@ -30,9 +30,9 @@ async function parseLarge(body: Buffer): Promise<unknown> {
   try {
     return await parseJsonBody(body);
   } catch (error) {
-    const mended = await inSlices(withoutTrailingCommas(body));
-    if (mended === undefined) throw error;
-    return parseJsonBody(mended);
+    const repaired = await inSlices(withoutTrailingCommas(body));
+    if (repaired === undefined) throw error;
+    return parseJsonBody(repaired);
   }
 }
 

@@ -1,10 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { HttpError } from '../../../http/errors.js';
 import { deadlineOf } from '../../../lib/deadline.js';
+import { Mutex } from '../../../lib/mutex.js';
 import { kafkaType } from '../errors.js';
 import { pause, untilAborted } from '../kafka/waits.js';
 import { NO_MESSAGES, type ReplyLimits } from '../records/messages-json.js';
-import { Turns } from '../records/turns.js';
 import { Deliveries, unknownDelivery } from './deliveries.js';
 import type { Delivery } from './delivery.js';
 import type { GroupMember } from './group-member.js';
@@ -52,7 +52,7 @@ export interface ConsumerInstanceOptions {
 export class ConsumerInstance {
   private topics: readonly string[];
   private member: GroupMember;
-  private readonly turns = new Turns();
+  private readonly mutex = new Mutex();
   private readonly closing = new AbortController();
   private readonly deliveries = new Deliveries();
 
@@ -72,8 +72,8 @@ export class ConsumerInstance {
   }
 
   /** Another member of the group joins: this one need not wait for its heartbeat. */
-  hurry(): void {
-    this.member.hurry();
+  heartbeatNow(): void {
+    this.member.heartbeatNow();
   }
 
   /** Records that it has not been given yet, as far as is known. */
@@ -95,9 +95,9 @@ export class ConsumerInstance {
     if (pull.acknowledged !== undefined) this.deliveries.confirm(pull.acknowledged);
     const until = deadlineOf(undefined, deadline, this.closing.signal);
     try {
-      const endTurn = await this.turns.take(until.signal);
-      if (endTurn === undefined) return this.nothing(() => {});
-      return await this.takeInTurn(pull, endTurn, until.signal);
+      const release = await this.mutex.acquire(until.signal);
+      if (release === undefined) return this.nothing(() => {});
+      return await this.takeLocked(pull, release, until.signal);
     } finally {
       until.release();
     }
@@ -133,7 +133,7 @@ export class ConsumerInstance {
   async close(): Promise<void> {
     this.closing.abort();
     const patience = deadlineOf(LAST_TURN_MS);
-    await this.turns.take(patience.signal);
+    await this.mutex.acquire(patience.signal);
     patience.release();
     await this.member.close();
   }
@@ -154,15 +154,15 @@ export class ConsumerInstance {
       return true;
     } catch (error) {
       if (!REBALANCING.has(kafkaType(error) ?? '') || until.aborted) throw error;
-      member.hurry();
+      member.heartbeatNow();
       await untilAborted(pause(REBALANCE_PAUSE_MS), until);
       return false;
     }
   }
 
-  private async takeInTurn(
+  private async takeLocked(
     { topics, redeliver = this.options.redeliver }: Pull,
-    endTurn: () => void,
+    release: () => void,
     until: AbortSignal,
   ): Promise<Consumed> {
     try {
@@ -171,24 +171,24 @@ export class ConsumerInstance {
       await untilAborted(replaced, until);
       while (!until.aborted) {
         const delivery = await this.member.take(this.options.limits);
-        if (delivery !== undefined) return this.delivered(delivery, redeliver, endTurn);
+        if (delivery !== undefined) return this.delivered(delivery, redeliver, release);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);
       }
       // a member that is still being replaced keeps the turn: nobody may take from either
-      return this.nothing(() => void replaced.then(endTurn, endTurn));
+      return this.nothing(() => void replaced.then(release, release));
     } catch (error) {
-      endTurn();
+      release();
       throw error;
     }
   }
 
-  private delivered(delivery: Delivery, mustConfirm: boolean, endTurn: () => void): Consumed {
+  private delivered(delivery: Delivery, mustConfirm: boolean, release: () => void): Consumed {
     const { messages, count } = delivery;
     const { id, settle } = this.deliveries.begin(delivery, mustConfirm);
     const settled = (isSent: boolean) => {
       settle(isSent);
-      endTurn();
+      release();
     };
     return { messages, count, isJoined: true, settle: settled, delivery: id };
   }

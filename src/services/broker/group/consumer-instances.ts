@@ -16,7 +16,7 @@ import { chosenBy } from './member-options.js';
 import { checkCommitted } from './start-offsets.js';
 
 /** After so long a join has reached the broker, in ms. */
-const HURRY_MS = 60;
+const HEARTBEAT_OTHERS_MS = 60;
 
 export interface ConsumerInstancesOptions {
   readonly cluster: Cluster;
@@ -190,16 +190,16 @@ export class ConsumerInstances {
       instance,
       topics,
       ...chosenBy(headers, this.options.sessionTimeoutMs),
-      onJoining: () => this.hurryOthers(group, instance),
+      onJoining: () => this.heartbeatOthers(group, instance),
     });
   }
 
   /** A join is answered when all members have joined again, and they learn of it by their heartbeats. */
-  private hurryOthers(group: string, instance: string): void {
+  private heartbeatOthers(group: string, instance: string): void {
     const timer = setTimeout(() => {
       for (const other of this.registry.values())
-        if (other.group === group && other.name !== instance) other.hurry();
-    }, HURRY_MS);
+        if (other.group === group && other.name !== instance) other.heartbeatNow();
+    }, HEARTBEAT_OTHERS_MS);
     timer.unref();
   }
 

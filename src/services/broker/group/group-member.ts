@@ -13,12 +13,12 @@ import { OffsetCommits } from './offset-commits.js';
 import { type StartOffset, StartOffsets } from './start-offsets.js';
 import { partitionCounts, subscriptionProtocol } from './subscription-protocol.js';
 
-/** A final or hurried commit gets so long, in ms. */
+/** The commit before a rebalance or a close gets so long, in ms. */
 const COMMIT_MS = 2_000;
 /** What was read ahead is dropped when nobody asked for so long, in ms. */
 const DROP_MS = 5_000;
-/** So often a member looks after itself, in ms: with the age of what is known of topics, 30 s until new partitions are noticed. */
-const TEND_MS = 5_000;
+/** So often a member is maintained, in ms: with the age of what is known of topics, 30 s until new partitions are noticed. */
+const MAINTENANCE_MS = 5_000;
 
 /** One life of one consumer in its group: from joining until it leaves or dies. It is not revived; a new one is made. */
 export class GroupMember {
@@ -32,7 +32,7 @@ export class GroupMember {
   private readonly start: StartOffsets;
   private readonly logs: AssignedLogs;
   private readonly changes = new Changes();
-  private readonly tending: NodeJS.Timeout;
+  private readonly maintenance: NodeJS.Timeout;
   private counts = '';
   private lastTake = 0;
 
@@ -60,13 +60,13 @@ export class GroupMember {
       ...options,
       group,
       protocol,
-      onJoined: (assignment, goesOn) => this.joined(assignment, goesOn),
+      onJoined: (assignment, isContinuous) => this.joined(assignment, isContinuous),
       onRebalance: (canCommit) => this.rebalance(canCommit),
       onDeath: (error) => this.die(error),
     });
     options.onJoining();
-    this.tending = setInterval(() => this.tend(), TEND_MS);
-    this.tending.unref();
+    this.maintenance = setInterval(() => this.maintain(), MAINTENANCE_MS);
+    this.maintenance.unref();
   }
 
   get lag(): number {
@@ -103,8 +103,8 @@ export class GroupMember {
   }
 
   /** Asks the broker now whether the group rebalances. */
-  hurry(): void {
-    if (this.state === 'joined') this.session.hurry();
+  heartbeatNow(): void {
+    if (this.state === 'joined') this.session.heartbeatNow();
   }
 
   /** What is known of its topics by now; where partitions were added, the group deals them out. */
@@ -123,19 +123,19 @@ export class GroupMember {
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     this.commits.stop();
-    clearInterval(this.tending);
-    await this.commitInHaste();
+    clearInterval(this.maintenance);
+    await this.flushCommits();
     this.state = 'closed';
     this.logs.assign([]);
     this.changes.tell();
     await this.session.leave();
   }
 
-  private async joined(assignment: Assignment, goesOn: boolean): Promise<void> {
+  private async joined(assignment: Assignment, isContinuous: boolean): Promise<void> {
     const wanted = [...assignment].flatMap(([topic, partitions]) =>
       partitions.map((partition) => ({ topic, partition })),
     );
-    const kept = goesOn ? wanted.flatMap((one) => this.logs.find(one.topic, one.partition) ?? []) : [];
+    const kept = isContinuous ? wanted.flatMap((one) => this.logs.find(one.topic, one.partition) ?? []) : [];
     const isKept = new Set(kept.map(partitionKey));
     const added = await this.start.of(wanted.filter((one) => !isKept.has(partitionKey(one))));
     if (this.isLost) return;
@@ -167,7 +167,7 @@ export class GroupMember {
   }
 
   private async rebalance(canCommit: boolean): Promise<void> {
-    if (canCommit) await this.commitInHaste();
+    if (canCommit) await this.flushCommits();
     if (this.state !== 'joined') return;
     this.state = 'joining';
     this.options.tallies.rebalances += 1;
@@ -175,12 +175,12 @@ export class GroupMember {
     this.changes.tell();
   }
 
-  private async commitInHaste(): Promise<void> {
+  private async flushCommits(): Promise<void> {
     if (this.options.commitIntervalMs === undefined || this.state !== 'joined') return;
     await endedWithin(COMMIT_MS, this.commits.commitDelivered());
   }
 
-  private tend(): void {
+  private maintain(): void {
     if (this.options.now() - this.lastTake > DROP_MS) this.logs.drop();
     // a request that waits for long would notice no new partition; what cannot be asked now is asked again
     void this.noticeTopics().catch(() => {});
@@ -191,7 +191,7 @@ export class GroupMember {
     this.state = 'dead';
     this.failure = error;
     this.commits.stop();
-    clearInterval(this.tending);
+    clearInterval(this.maintenance);
     this.logs.assign([]);
     this.changes.tell();
   }

@@ -17,8 +17,8 @@ export interface GroupSessionOptions {
   readonly instance: string;
   readonly protocol: GroupProtocol;
   readonly sessionTimeoutMs: number;
-  /** May take its time: heartbeats begin when it has ended. @param goesOn nobody else can have had the partitions that stayed */
-  readonly onJoined: (assignment: Assignment, goesOn: boolean) => Promise<void>;
+  /** May take its time: heartbeats begin when it has ended. @param isContinuous nobody else can have had the partitions that stayed */
+  readonly onJoined: (assignment: Assignment, isContinuous: boolean) => Promise<void>;
   /** The group is joined anew when it has ended. @param canCommit this member is still known, so what was delivered can be committed */
   readonly onRebalance: (canCommit: boolean) => Promise<void>;
   readonly onDeath: (error: HttpError) => void;
@@ -63,7 +63,7 @@ export class GroupSession {
   }
 
   /** Asks the broker now whether the group rebalances. */
-  hurry(): void {
+  heartbeatNow(): void {
     this.sleeping.end();
   }
 

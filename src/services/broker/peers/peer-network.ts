@@ -158,7 +158,7 @@ export class PeerNetwork {
       pong: () => ({
         id,
         instances: this.counts(hop),
-        isLeaving: this.isLeaving && !this.hasColleagues(hop),
+        isLeaving: this.isLeaving && !this.hasOtherWorkers(hop),
       }),
       met: (other) => this.rounds[round]?.peers.met(other),
       consume: async (message: PeerMessage, end: AbortSignal) => {
@@ -198,7 +198,7 @@ export class PeerNetwork {
   }
 
   /** A machine goes on when one of its workers stops. */
-  private hasColleagues(hop: Hop): boolean {
+  private hasOtherWorkers(hop: Hop): boolean {
     return hop === 'machine' && this.rounds.length > 1;
   }
 

@@ -72,7 +72,7 @@ export class PendingRecord implements Outgoing {
     return this.request.giveUpAt;
   }
 
-  isAbandoned(): boolean {
+  isCancelled(): boolean {
     if (!this.request.asker.isOver) return false;
     this.fail(new HttpError('client_gone'));
     return true;

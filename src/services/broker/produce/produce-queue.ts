@@ -6,7 +6,7 @@ export interface Outgoing extends TopicPartition {
   readonly bytes: number;
   readonly record: RecordToWrite;
   /** Nobody waits for it any more: it is not sent when it has not been yet. */
-  isAbandoned(): boolean;
+  isCancelled(): boolean;
   /** @param appendTime ms, where the topic keeps the broker's time, else `undefined` */
   succeed(offset: number, appendTime: number | undefined): void;
   fail(error: Error): void;
@@ -74,7 +74,7 @@ export class ProduceQueue {
       // to the end of the line, so that a busy partition does not keep the others waiting
       this.partitions.delete(key);
       if (waiting.length > 0) this.partitions.set(key, waiting);
-      const wanted = first.records.filter((record) => !record.isAbandoned());
+      const wanted = first.records.filter((record) => !record.isCancelled());
       if (wanted.length === 0) continue;
       taken.push(wanted.length === first.records.length ? first : batchOf(wanted, true));
       bytes += first.bytes;

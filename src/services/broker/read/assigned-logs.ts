@@ -144,7 +144,7 @@ export class AssignedLogs {
   /** What comes next of the logs that go on, those first of which least is held: a reply's bytes go to the first. */
   private ahead(): OwnPosition[] {
     return this.partitions
-      .filter((partition) => partition.goesOn)
+      .filter((partition) => partition.hasMore)
       .sort((a, b) => a.bytes - b.bytes)
       .map(positionOf);
   }

@@ -34,7 +34,7 @@ export class AssignedPartition {
   }
 
   /** Whether the log is known to go on behind what was read of it. */
-  get goesOn(): boolean {
+  get hasMore(): boolean {
     return this.end !== undefined && this.readFrom < this.end;
   }
 

@@ -1,11 +1,11 @@
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { HttpError } from '../../../http/errors.js';
+import { Mutex } from '../../../lib/mutex.js';
 import { sliced } from '../../../lib/slices.js';
 import { TooManyBytes } from './byte-sink.js';
 import { lz4Frame } from './lz4.js';
 import { snappy } from './snappy.js';
-import { Turns } from './turns.js';
 
 /** What is unpacked beside other batches, in bytes: larger ones take turns, so that many at a time cost the memory of one. */
 const SMALL = 4 * 1024 * 1024;
@@ -28,7 +28,7 @@ const NEVER = new AbortController().signal;
 
 /** What unpacking batches may cost. */
 export class Unpacking {
-  private readonly turns = new Turns();
+  private readonly mutex = new Mutex();
 
   /** @param largestBatch bytes that one batch may have: a crafted one of some kilobytes would fill the memory */
   constructor(private readonly largestBatch: number) {}
@@ -43,13 +43,13 @@ export class Unpacking {
     } catch (error) {
       if (!isTooLarge(error)) throw unreadable(about, error);
     }
-    const endTurn = await this.turns.take(NEVER);
+    const release = await this.mutex.acquire(NEVER);
     try {
       return await decompress(codec, packed, this.largestBatch);
     } catch (error) {
       throw isTooLarge(error) ? tooLarge(about, this.largestBatch) : unreadable(about, error);
     } finally {
-      endTurn?.();
+      release?.();
     }
   }
 }

@@ -80,7 +80,7 @@ const changeKeys: RawRoute<QueueDeps> = {
   documentedPath: '/v2/flowControl/:key/:verb',
   reply: nothingReply,
   errors: [400, 401, 403, 404, 503],
-  handle: async (request, _context, { flows, turns }) => {
+  handle: async (request, _context, { flows, heldMessages }) => {
     const segments = segmentsOf(request);
     const verb = VERBS.find((known) => known === segments.at(-1));
     const key = segments.slice(0, -1).join('/');
@@ -88,7 +88,7 @@ const changeKeys: RawRoute<QueueDeps> = {
       throw new HttpError('not_found', `Expected /v2/flowControl/{key}/ and one of ${VERBS.join(', ')}.`);
     if (!(await change(flows, key, verb, new Query(request.target))))
       throw new HttpError('not_found', `There is no flow-control key ${key}.`);
-    await turns.releaseKey(key);
+    await heldMessages.releaseKey(key);
     return ok({});
   },
 };

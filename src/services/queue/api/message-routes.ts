@@ -64,13 +64,13 @@ const ANY: Conditions = { sql: 'true', values: [] };
 async function cancel(
   wanted: CancelQuery,
   limit: number,
-  { index, turns }: QueueDeps,
+  { index, heldMessages }: QueueDeps,
   after?: string,
 ): Promise<{ cancelled: number; cursor?: string }> {
   const { count, queues, flowKeys, next } = await index.cancel(wanted, limit, after);
   const end = performance.now() + RELEASE_MS;
-  for (const name of queues) if (performance.now() < end) await turns.releaseQueue(name);
-  for (const key of flowKeys) if (performance.now() < end) await turns.releaseKey(key);
+  for (const name of queues) if (performance.now() < end) await heldMessages.releaseQueue(name);
+  for (const key of flowKeys) if (performance.now() < end) await heldMessages.releaseKey(key);
   return { cancelled: count, ...(next === undefined ? {} : { cursor: next }) };
 }
 

@@ -33,14 +33,14 @@ const upsertQueue = route({
   },
   reply: nothingReply,
   errors: [400, 401, 403, 503],
-  handle: async ({ body: { queueName, parallelism, paused } }, _context, { queues, turns }) => {
+  handle: async ({ body: { queueName, parallelism, paused } }, _context, { queues, heldMessages }) => {
     checkName(queueName, 'queue');
     const change = await queues.upsert(queueName, {
       ...(parallelism == null ? {} : { parallelism }),
       ...(paused == null ? {} : { paused }),
     });
-    turns.letOut(change.letOut);
-    await turns.send(change.tokens);
+    heldMessages.letOut(change.letOut);
+    await heldMessages.send(change.tickets);
     return {};
   },
 });
@@ -98,11 +98,11 @@ function pauseRoute(verb: 'pause' | 'resume') {
     request: { params },
     reply: nothingReply,
     errors: [400, 401, 403, 404, 503],
-    handle: async ({ params: { queue: name } }, _context, { queues, turns }) => {
+    handle: async ({ params: { queue: name } }, _context, { queues, heldMessages }) => {
       if (!(await queues.exists(name))) throw new HttpError('not_found', `There is no queue ${name}.`);
-      const { tokens, letOut } = await queues.upsert(name, { paused: verb === 'pause' });
-      turns.letOut(letOut);
-      await turns.send(tokens);
+      const { tickets, letOut } = await queues.upsert(name, { paused: verb === 'pause' });
+      heldMessages.letOut(letOut);
+      await heldMessages.send(tickets);
       return {};
     },
   });

@@ -3,25 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { Logger } from '../../../lib/logger.js';
 import { classifyDatabaseError } from '../../../lib/postgres.js';
-import { decodeTokens, type Token } from '../message/message.js';
+import { decodeTickets, type Ticket } from '../message/message.js';
 import type { Channel, ConsumeMessage } from '../rabbitmq/client.js';
 import { type Settled, settle } from './settle.js';
 import { Slots } from './slots.js';
 import type { Settlement } from './worker.js';
 
 export interface DispatcherOptions {
-  /** The queues that tokens are taken from, each with what is done with them. */
+  /** The queues that tickets are taken from, each with what is done with them. */
   readonly sources: readonly Source[];
-  /** The queue of tokens that no queue took. */
+  /** The queue of tickets that no queue took. */
   readonly unrouted: string;
-  /** Tokens of each source that are worked on at once, beside those whose attempts wait. */
+  /** Tickets of each source that are worked on at once, beside those whose attempts wait. */
   readonly concurrency: number;
-  /** Resolves when a token is safe in the dead-letter queue. */
-  readonly bury: (token: Token) => Promise<void>;
-  /** Resolves when a token is in the work queue again. */
-  readonly again: (token: Token, signal: AbortSignal) => Promise<void>;
+  /** Resolves when a ticket is safe in the dead-letter queue. */
+  readonly deadLetter: (ticket: Ticket) => Promise<void>;
+  /** Resolves when a ticket is in the work queue again. */
+  readonly again: (ticket: Ticket, signal: AbortSignal) => Promise<void>;
   /** Declares the topology again: a queue of it is gone. */
-  readonly mend: (reason: string) => void;
+  readonly reconnect: (reason: string) => void;
   /** Rejects while messages cannot be claimed. */
   readonly checkStore: () => Promise<void>;
   readonly log: Logger;
@@ -30,14 +30,14 @@ export interface DispatcherOptions {
 export interface Source {
   readonly queue: string;
   /** `onWaiting` is called when others may go on meanwhile; what is settled then is no longer RabbitMQ's matter. */
-  readonly process: (token: Token, signal: AbortSignal, onWaiting: () => void) => Promise<Settlement>;
+  readonly process: (ticket: Ticket, signal: AbortSignal, onWaiting: () => void) => Promise<Settlement>;
 }
 
 /**
- * Takes tokens from its queues and has them processed, a bounded number at once. A message with tokens is acknowledged
+ * Takes tickets from its queues and has them processed, a bounded number at once. A message with tickets is acknowledged
  * (or rejected into the dead-letter exchange) when processing of all has resolved, and goes back to RabbitMQ when it
  * rejects for one: those of the others that have served do so again without effect. While the store is away it takes none.
- * A token whose attempt waits counts as served: Postgres has the claim, whose lease ends with this gateway, and the sweeper
+ * A ticket whose attempt waits counts as served: Postgres has the claim, whose lease ends with this gateway, and the sweeper
  * then finds the message.
  */
 export class Dispatcher {
@@ -58,25 +58,27 @@ export class Dispatcher {
 
   /** To be called with each new channel, after the topology was declared. */
   async attach(channel: Channel): Promise<void> {
-    const { unrouted, concurrency, mend } = this.options;
-    // as many messages as slots: should each have one slow token left, the other slots still get work
+    const { unrouted, concurrency, reconnect } = this.options;
+    // as many messages as slots: should each have one slow ticket left, the other slots still get work
     await channel.prefetch(concurrency);
     await channel.consume(unrouted, (message) => {
-      // the sweeper gives such a token's message another one
+      // the sweeper gives such a ticket's message another one
       if (message !== null) settle(channel, message, 'served');
-      mend(message === null ? 'the queue of unrouted tokens was deleted' : 'a token had no queue to go to');
+      reconnect(
+        message === null ? 'the queue of unrouted tickets was deleted' : 'a ticket had no queue to go to',
+      );
     });
     this.channel = channel;
     if (!this.storeDown) await this.consume(channel);
   }
 
-  /** To be called when the channel is lost. What is in flight ends; its tokens come again and are found out of date. */
+  /** To be called when the channel is lost. What is in flight ends; its tickets come again and are found out of date. */
   detach(): void {
     this.channel = undefined;
     this.consumerTags = [];
   }
 
-  /** Takes no more tokens, lets attempts end for `graceMs`, interrupts the rest, whose tokens go back. */
+  /** Takes no more tickets, lets attempts end for `graceMs`, interrupts the rest, whose tickets go back. */
   async stop(graceMs: number): Promise<void> {
     this.stopping = true;
     this.ending.abort();
@@ -91,7 +93,7 @@ export class Dispatcher {
     for (const source of this.options.sources) {
       if (this.stopping) return;
       const { consumerTag } = await channel.consume(source.queue, (message) => {
-        if (message === null) this.options.mend(`the queue ${source.queue} was deleted`);
+        if (message === null) this.options.reconnect(`the queue ${source.queue} was deleted`);
         else this.take(channel, message, source);
       });
       if (this.channel === channel) this.consumerTags.push(consumerTag);
@@ -110,40 +112,40 @@ export class Dispatcher {
       settle(channel, message, 'again');
       return;
     }
-    const tokens = decodeTokens(message.content);
-    if (tokens === undefined) {
+    const tickets = decodeTickets(message.content);
+    if (tickets === undefined) {
       this.options.log.error(
         { bytes: message.content.length },
-        'queue: something else than tokens was in the queue',
+        'queue: something else than tickets was in the queue',
       );
       settle(channel, message, 'served');
       return;
     }
-    this.track(this.processAll(tokens, source).then((settled) => settle(channel, message, settled)));
+    this.track(this.processAll(tickets, source).then((settled) => settle(channel, message, settled)));
   }
 
-  private async processAll(tokens: readonly Token[], source: Source): Promise<Settled> {
-    const [first] = tokens;
-    if (tokens.length === 1 && first !== undefined) return this.processInSlot(first, source);
-    const each = tokens.map(async (token) => {
-      const settled = await this.processInSlot(token, source);
+  private async processAll(tickets: readonly Ticket[], source: Source): Promise<Settled> {
+    const [first] = tickets;
+    if (tickets.length === 1 && first !== undefined) return this.processInSlot(first, source);
+    const each = tickets.map(async (ticket) => {
+      const settled = await this.processInSlot(ticket, source);
       // the others must not be dead-lettered with it
-      return settled === 'dead' ? this.buryAlone(token) : settled;
+      return settled === 'dead' ? this.deadLetterAlone(ticket) : settled;
     });
     return (await Promise.all(each)).includes('again') ? 'again' : 'served';
   }
 
-  private async buryAlone(token: Token): Promise<Settled> {
+  private async deadLetterAlone(ticket: Ticket): Promise<Settled> {
     try {
-      await this.options.bury(token);
+      await this.options.deadLetter(ticket);
       return 'served';
     } catch (err) {
-      this.options.log.warn({ err, id: token.id }, 'queue: a dead token goes back');
+      this.options.log.warn({ err, id: ticket.id }, 'queue: a dead ticket goes back');
       return 'again';
     }
   }
 
-  private async processInSlot(token: Token, source: Source): Promise<Settled> {
+  private async processInSlot(ticket: Ticket, source: Source): Promise<Settled> {
     const slots = this.slots.get(source) as Slots;
     if (!(await slots.enter())) return 'again';
     return new Promise((resolve) => {
@@ -154,35 +156,35 @@ export class Dispatcher {
         this.track(work);
         resolve('served');
       };
-      const work = this.process(token, source, onWaiting).then(async (settled) => {
-        if (waits) return this.settleLate(token, settled);
+      const work = this.process(ticket, source, onWaiting).then(async (settled) => {
+        if (waits) return this.settleLate(ticket, settled);
         slots.leave();
         resolve(settled);
       });
     });
   }
 
-  private async process(token: Token, source: Source, onWaiting: () => void): Promise<Settled> {
+  private async process(ticket: Ticket, source: Source, onWaiting: () => void): Promise<Settled> {
     if (this.stopping || this.storeDown) return 'again';
     try {
-      return await source.process(token, this.aborter.signal, onWaiting);
+      return await source.process(ticket, this.aborter.signal, onWaiting);
     } catch (err) {
       if (!this.stopping) {
-        this.options.log.warn({ err, id: token.id }, 'queue: a token goes back');
+        this.options.log.warn({ err, id: ticket.id }, 'queue: a ticket goes back');
         await this.pauseUntilStoreIsBack(classifyDatabaseError(err).kind);
       }
       return 'again';
     }
   }
 
-  /** RabbitMQ has forgotten the token: what would have become of it is done with a new one. */
-  private async settleLate(token: Token, settled: Settled): Promise<void> {
-    const { bury, again, log } = this.options;
+  /** RabbitMQ has forgotten the ticket: what would have become of it is done with a new one. */
+  private async settleLate(ticket: Ticket, settled: Settled): Promise<void> {
+    const { deadLetter, again, log } = this.options;
     try {
-      if (settled === 'dead') await bury(token);
-      else if (settled === 'again') await again(token, this.aborter.signal);
+      if (settled === 'dead') await deadLetter(ticket);
+      else if (settled === 'again') await again(ticket, this.aborter.signal);
     } catch (err) {
-      log.warn({ err, id: token.id }, 'queue: a message is left to the sweeper');
+      log.warn({ err, id: ticket.id }, 'queue: a message is left to the sweeper');
     }
   }
 
@@ -191,7 +193,7 @@ export class Dispatcher {
     this.inFlight.add(tracked);
   }
 
-  /** Otherwise a token that cannot be claimed would come again at once, and again. */
+  /** Otherwise a ticket that cannot be claimed would come again at once, and again. */
   private async pauseUntilStoreIsBack(kind: ReturnType<typeof classifyDatabaseError>['kind']): Promise<void> {
     if (this.storeDown) return;
     this.storeDown = true;

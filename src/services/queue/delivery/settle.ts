@@ -1,10 +1,10 @@
 import type { Channel, ConsumeMessage } from '../rabbitmq/client.js';
 import type { Settlement } from './worker.js';
 
-/** What becomes of a RabbitMQ message: the settlement that its tokens have in common, or it goes back. */
+/** What becomes of a RabbitMQ message: the settlement that its tickets have in common, or it goes back. */
 export type Settled = Settlement | 'again';
 
-/** On a channel that is gone there is nothing to settle: RabbitMQ has the token back already, and amqplib would throw. */
+/** On a channel that is gone there is nothing to settle: RabbitMQ has the ticket back already, and amqplib would throw. */
 export function settle(channel: Channel, message: ConsumeMessage, settlement: Settled): void {
   try {
     if (settlement === 'served') channel.ack(message);

@@ -6,28 +6,28 @@ import type { Ending, Entry } from '../destinations/visitor.js';
 import { callbackMessages } from '../message/callbacks.js';
 import type { Conclusion } from '../message/conclusion.js';
 import { type AttemptResult, type Decision, decide } from '../message/decide.js';
-import type { ClaimedMessage, Token } from '../message/message.js';
-import type { Turns } from '../order/turns.js';
+import type { ClaimedMessage, Ticket } from '../message/message.js';
+import type { HeldMessages } from '../order/held-messages.js';
 import type { QueueMetrics } from '../queue-metrics.js';
-import type { TokenSender } from '../rabbitmq/token-sender.js';
+import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import type { MessageStore } from '../store/store.js';
 import { InterruptedError } from './attempt.js';
 import type { LeaseKeeper } from './lease-keeper.js';
 
 /** So many claims without an outcome mean that the message kills whoever delivers it. */
 const MAX_LOST_CLAIMS = 20;
-/** An outcome that Postgres does not take is repeated for so long, in ms: RabbitMQ takes a token back after 30 min. */
+/** An outcome that Postgres does not take is repeated for so long, in ms: RabbitMQ takes a ticket back after 30 min. */
 const CONCLUDE_MS = 10 * 60_000;
-/** Shortest wait of a token that came too early or while its message was being delivered, in ms. */
+/** Shortest wait of a ticket that came too early or while its message was being delivered, in ms. */
 const MIN_WAIT_MS = 125;
 
-/** What becomes of a token: it has served, or it goes to the dead-letter exchange. */
+/** What becomes of a ticket: it has served, or it goes to the dead-letter exchange. */
 export type Settlement = 'served' | 'dead';
 
 export interface WorkerTools {
   readonly store: MessageStore;
-  readonly sender: TokenSender;
-  readonly turns: Turns;
+  readonly sender: TicketSender;
+  readonly heldMessages: HeldMessages;
   readonly leases: LeaseKeeper;
   readonly places: DestinationPlaces;
   readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
@@ -40,33 +40,33 @@ export interface WorkerTools {
   readonly log: Logger;
 }
 
-/** Works off one token: claim, attempt, outcome, and what follows. Nothing of it lives only here. */
+/** Works off one ticket: claim, attempt, outcome, and what follows. Nothing of it lives only here. */
 export class Worker {
   constructor(private readonly tools: WorkerTools) {}
 
   /**
-   * Resolves when RabbitMQ may have the token back for good: it holds whatever comes after it. Rejects when the token
+   * Resolves when RabbitMQ may have the ticket back for good: it holds whatever comes after it. Rejects when the ticket
    * must come again.
    * @param signal aborts when the gateway cannot wait any longer
    * @param onWaiting called when the attempt has waited for its answer for so long that others may go on meanwhile
    */
-  async process(token: Token, signal: AbortSignal, onWaiting: () => void): Promise<Settlement> {
-    const { store, sender, turns } = this.tools;
-    const claim = await store.claim(token);
+  async process(ticket: Ticket, signal: AbortSignal, onWaiting: () => void): Promise<Settlement> {
+    const { store, sender, heldMessages } = this.tools;
+    const claim = await store.claim(ticket);
     switch (claim.kind) {
       case 'over':
         return 'served';
-      case 'dying':
+      case 'failing':
         return 'dead';
       case 'busy':
-        await sender.send(token, Math.max(MIN_WAIT_MS, claim.waitMs), signal);
+        await sender.send(ticket, Math.max(MIN_WAIT_MS, claim.waitMs), signal);
         return 'served';
       case 'stale':
-        // its follower may have been lost in a crash right after the outcome; one token too many does no harm
-        await sender.send({ id: token.id, attempt: claim.attempt }, claim.waitMs, signal);
+        // its follower may have been lost in a crash right after the outcome; one ticket too many does no harm
+        await sender.send({ id: ticket.id, attempt: claim.attempt }, claim.waitMs, signal);
         return 'served';
       case 'keyed':
-        await turns.hold(token, claim.key);
+        await heldMessages.hold(ticket, claim.key);
         return 'served';
       case 'claimed':
         return this.work(claim.message, signal, onWaiting);
@@ -78,7 +78,7 @@ export class Worker {
     signal: AbortSignal,
     onWaiting: () => void,
   ): Promise<Settlement> {
-    const { leases, store, turns, log } = this.tools;
+    const { leases, store, heldMessages, log } = this.tools;
     leases.hold(message);
     let unmade = 0;
     let result: AttemptResult | undefined;
@@ -108,14 +108,15 @@ export class Worker {
     } finally {
       if (result?.kind === 'response') result.release?.();
       leases.letGo(message);
-      if (message.details.flow !== undefined) await turns.releaseKey(message.details.flow.key, { unmade });
+      if (message.details.flow !== undefined)
+        await heldMessages.releaseKey(message.details.flow.key, { unmade });
     }
   }
 
   private enter(message: ClaimedMessage, onWaiting: () => void): Entry | Promise<Entry> {
     const { places, now, timeoutMs } = this.tools;
     return places.enter({
-      token: { id: message.id, attempt: message.attempt },
+      ticket: { id: message.id, attempt: message.attempt },
       url: message.url,
       flowKey: message.details.flow?.key,
       bytes: message.body.length,
@@ -191,7 +192,7 @@ export class Worker {
   }
 
   private async follow({ message, decision, callbacks }: Conclusion, signal: AbortSignal): Promise<void> {
-    const { sender, turns } = this.tools;
+    const { sender, heldMessages } = this.tools;
     await sender.sendAll(
       callbacks.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs })),
       signal,
@@ -199,6 +200,6 @@ export class Worker {
     if (decision.kind === 'retry')
       await sender.send({ id: message.id, attempt: message.attempt + 1 }, decision.delayMs, signal);
     if (message.queueName !== null && decision.kind === 'delivered')
-      await turns.releaseQueue(message.queueName);
+      await heldMessages.releaseQueue(message.queueName);
   }
 }

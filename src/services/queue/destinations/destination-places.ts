@@ -55,7 +55,7 @@ export class DestinationPlaces {
   enter(visitor: Visitor): Entry | Promise<Entry> {
     const destination = this.destinations.at(new URL(visitor.url).origin);
     const key = this.keyOf(visitor);
-    this.recalls.drop(destination, visitor.token.id);
+    this.recalls.drop(destination, visitor.ticket.id);
     if (destination.circuit.state !== 'closed') return this.enterUnclosed(visitor, destination, key);
     if (this.hasRoom(destination, key)) return this.begin(visitor, destination, key, false);
     const { movedAt, slow } = destination;
@@ -183,7 +183,7 @@ export class DestinationPlaces {
   }
 
   private turnAway(
-    { token }: Visitor,
+    { ticket }: Visitor,
     destination: Place,
     reason: 'share' | 'circuit',
     notBefore = 0,
@@ -192,7 +192,7 @@ export class DestinationPlaces {
     destination.turnedAway += 1;
     const now = this.options.now();
     const awayMs = this.returns.awayMs(destination, now, notBefore);
-    this.recalls.keep(destination, token, awayMs, now);
+    this.recalls.keep(destination, ticket, awayMs, now);
     if (this.timer === undefined) this.wake();
     return { kind: 'away', awayMs };
   }

@@ -1,4 +1,4 @@
-import type { Token } from '../message/message.js';
+import type { Ticket } from '../message/message.js';
 import type { Destination } from './known-destinations.js';
 
 /** Messages of one destination, and of all, that are remembered while they stay away; the others come in their time. */
@@ -12,7 +12,7 @@ const EACH_TICK = 64;
 /**
  * Calls messages back that were sent away for long because their destination was silent, once it answers: while a hundred
  * others are silent too they come again a second apart, and 130 of a destination that was only slow to start waited for
- * two minutes. A message is called once: each call makes a token more, and a destination that answers now and then would
+ * two minutes. A message is called once: each call makes a ticket more, and a destination that answers now and then would
  * have its messages collect them.
  */
 export class Recalls {
@@ -20,13 +20,13 @@ export class Recalls {
   private readonly answering = new Set<Destination>();
   private readonly called = new Set<string>();
 
-  constructor(private readonly call: (tokens: readonly Token[]) => void) {}
+  constructor(private readonly call: (tickets: readonly Ticket[]) => void) {}
 
   get isIdle(): boolean {
     return this.answering.size === 0;
   }
 
-  keep(destination: Destination, { id, attempt }: Token, awayMs: number, now: number): void {
+  keep(destination: Destination, { id, attempt }: Ticket, awayMs: number, now: number): void {
     const { away } = destination;
     if (awayMs <= SOON_MS || this.called.has(id) || this.kept >= MOST || away.size >= MOST_OF_ONE) return;
     away.set(id, { attempt, at: now + awayMs });
@@ -60,16 +60,16 @@ export class Recalls {
     }
   }
 
-  private take(destination: Destination, now: number): Token[] {
-    const tokens: Token[] = [];
+  private take(destination: Destination, now: number): Ticket[] {
+    const tickets: Ticket[] = [];
     for (const [id, { attempt, at }] of destination.away) {
-      if (tokens.length === EACH_TICK) break;
+      if (tickets.length === EACH_TICK) break;
       this.drop(destination, id);
       if (at - now <= SOON_MS) continue;
-      tokens.push({ id, attempt });
+      tickets.push({ id, attempt });
       this.remember(id);
     }
-    return tokens;
+    return tickets;
   }
 
   private remember(id: string): void {

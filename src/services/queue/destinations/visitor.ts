@@ -1,4 +1,4 @@
-import type { Token } from '../message/message.js';
+import type { Ticket } from '../message/message.js';
 import type { Destination, Share, Waiter } from './known-destinations.js';
 
 export interface PlacesOptions {
@@ -14,14 +14,14 @@ export interface PlacesOptions {
   readonly circuitFailures: number;
   readonly circuitOpenMs: number;
   /** Has messages come again that were turned away, before their time. */
-  readonly recall: (tokens: readonly Token[]) => void;
+  readonly recall: (tickets: readonly Ticket[]) => void;
   /** Milliseconds on any clock that does not jump. */
   readonly now: () => number;
 }
 
 /** Who asks for a place. */
 export interface Visitor {
-  readonly token: Token;
+  readonly ticket: Ticket;
   readonly url: string;
   readonly flowKey: string | undefined;
   /** Of the body. */

@@ -1,31 +1,31 @@
 import { HttpError } from '../../../http/errors.js';
 import { unavailable } from '../errors.js';
-import type { DueToken, NewMessage } from '../message/message.js';
-import type { Turns } from '../order/turns.js';
-import type { TokenPublisher } from '../rabbitmq/publisher.js';
-import type { Abandoned } from './abandoned.js';
+import type { DueTicket, NewMessage } from '../message/message.js';
+import type { HeldMessages } from '../order/held-messages.js';
+import type { TicketPublisher } from '../rabbitmq/publisher.js';
 import { type IntakeTools, type Stored, takeIn } from './intake.js';
+import type { RefusedMessages } from './refused-messages.js';
 
 /** Longest wait for RabbitMQ's confirm, in ms: with the statements around it the sender has an answer within 2 s. */
 const CONFIRM_MS = 1_300;
 
 /**
- * From this delay on, in ms, a token is published while its message is being stored. It comes when nobody waits for an
+ * From this delay on, in ms, a ticket is published while its message is being stored. It comes when nobody waits for an
  * answer any more (a request has 10 s), so of a message that was accepted it finds the row; without one it is harmless.
  */
-const EARLY_TOKEN_MS = 15_000;
+const EARLY_TICKET_MS = 15_000;
 
 export interface AcceptTools extends IntakeTools {
-  readonly publisher: TokenPublisher;
-  readonly abandoned: Abandoned;
-  readonly turns: Turns;
+  readonly publisher: TicketPublisher;
+  readonly refusedMessages: RefusedMessages;
+  readonly heldMessages: HeldMessages;
   /** Told of each message that was accepted and was none before. */
   readonly onAccepted: (count: number) => void;
 }
 
 /**
- * Stores the messages of one publish and hands them to RabbitMQ. Resolves when the rows are committed and the tokens
- * confirmed; messages that wait for their turn or repeat an earlier one need no token of their own.
+ * Stores the messages of one publish and hands them to RabbitMQ. Resolves when the rows are committed and the tickets
+ * confirmed; messages that wait for their turn or repeat an earlier one need no ticket of their own.
  * @throws HttpError 503 when that cannot be had; the messages are then cancelled, and the sender may publish them again
  */
 export async function acceptMessages(
@@ -33,24 +33,25 @@ export async function acceptMessages(
   tools: AcceptTools,
 ): Promise<readonly Stored[]> {
   if (messages.length === 0) return [];
-  const { publisher, abandoned, turns } = tools;
+  const { publisher, refusedMessages, heldMessages } = tools;
   const reason = publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
   const ids = messages.map(({ id }) => id);
   let early: Promise<void> | undefined;
-  const onStoring = (token: DueToken) => {
-    if (token.delayMs < EARLY_TOKEN_MS || early !== undefined) return;
-    early = publisher.publish(token, token.delayMs, CONFIRM_MS);
+  const onStoring = (ticket: DueTicket) => {
+    if (ticket.delayMs < EARLY_TICKET_MS || early !== undefined) return;
+    early = publisher.publish(ticket, ticket.delayMs, CONFIRM_MS);
     // it is awaited only when the message was stored
     early.catch(() => undefined);
   };
-  const { stored, tokens, waiting } = await takeIn(messages, tools, onStoring).catch((error: unknown) => {
-    abandoned.add(ids);
+  const { stored, tickets, waiting } = await takeIn(messages, tools, onStoring).catch((error: unknown) => {
+    refusedMessages.add(ids);
     throw unavailable(error);
   });
-  turns.begin(waiting);
+  heldMessages.begin(waiting);
   try {
-    await (early ?? Promise.all(tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS))));
+    await (early ??
+      Promise.all(tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS))));
   } catch (cause) {
     if (!(await areBeingDelivered(ids, tools)))
       throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });
@@ -59,15 +60,15 @@ export async function acceptMessages(
   return stored;
 }
 
-/** A token without confirm may have arrived all the same, and then the message is accepted: better than delivered and refused. */
+/** A ticket without confirm may have arrived all the same, and then the message is accepted: better than delivered and refused. */
 async function areBeingDelivered(
   ids: readonly string[],
-  { store, abandoned }: AcceptTools,
+  { store, refusedMessages }: AcceptTools,
 ): Promise<boolean> {
   try {
     return (await store.refuse(ids)).length === 0;
   } catch {
-    abandoned.add(ids);
+    refusedMessages.add(ids);
     return false;
   }
 }

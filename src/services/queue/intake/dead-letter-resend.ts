@@ -20,7 +20,7 @@ export interface Resent {
 
 /**
  * Sends dead letters again: entries out, new messages in, in one transaction. Once that is committed the messages are
- * accepted; a token that RabbitMQ does not confirm then comes from the sweeper.
+ * accepted; a ticket that RabbitMQ does not confirm then comes from the sweeper.
  * @param letters not more of them than Postgres takes in time
  * @returns ids of the new messages
  */
@@ -42,10 +42,10 @@ export async function resendDeadLetters(
     .catch((error: unknown) => {
       throw unavailable(error);
     });
-  const { publisher, onAccepted, turns } = accept;
-  turns.begin(intake.waiting);
+  const { publisher, onAccepted, heldMessages } = accept;
+  heldMessages.begin(intake.waiting);
   try {
-    await Promise.all(intake.tokens.map((token) => publisher.publish(token, token.delayMs, CONFIRM_MS)));
+    await Promise.all(intake.tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS)));
   } catch (err) {
     log.warn({ err, messages: messages.length }, 'queue: dead letters wait for the sweeper');
   }

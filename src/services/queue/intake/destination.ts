@@ -26,7 +26,7 @@ export interface CutTarget {
 export function cutTarget(target: string): CutTarget {
   const rest = target.startsWith('/') ? target.slice(1) : target;
   const question = rest.indexOf('?');
-  const path = mendScheme(question < 0 ? rest : rest.slice(0, question));
+  const path = repairScheme(question < 0 ? rest : rest.slice(0, question));
   const settings = new Map<string, string>();
   if (question < 0) return { destination: path, settings };
   const kept = rest
@@ -78,7 +78,7 @@ function problemOf(text: string): string {
   return 'is not a valid URL';
 }
 
-function mendScheme(path: string): string {
+function repairScheme(path: string): string {
   const unescaped = /^https?%3a/i.test(path) ? decoded(path) : path;
   return unescaped.replace(/^(https?:)\/(?!\/)/i, '$1//');
 }

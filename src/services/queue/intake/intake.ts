@@ -1,8 +1,8 @@
 import type { Database, Queryable } from '../../../lib/postgres.js';
-import type { DueToken, NewMessage } from '../message/message.js';
+import type { DueTicket, NewMessage } from '../message/message.js';
 import type { FlowControls } from '../order/flow-controls.js';
+import type { Waiting } from '../order/held-messages.js';
 import type { OrderedQueues } from '../order/ordered-queues.js';
-import type { Waiting } from '../order/turns.js';
 import type { MessageStore } from '../store/store.js';
 
 /** A message that is stored, or the earlier one that it repeats. */
@@ -14,8 +14,8 @@ export interface Stored {
 export interface Intake {
   readonly stored: readonly Stored[];
   /** To be published now; a message that is held has none. */
-  readonly tokens: readonly DueToken[];
-  /** What the others wait for, to be handed to `Turns` after the commit. */
+  readonly tickets: readonly DueTicket[];
+  /** What the others wait for, to be handed to `HeldMessages` after the commit. */
   readonly waiting: Waiting;
 }
 
@@ -33,24 +33,24 @@ export interface IntakeTools {
 /**
  * Stores the messages of one publish, all or none: those that ask for nothing special many at a time, the others in a
  * transaction of their own.
- * @param onStoring told the token of one of the former when its statement is sent: all of a statement in one tick
+ * @param onStoring told the ticket of one of the former when its statement is sent: all of a statement in one tick
  */
 export async function takeIn(
   messages: readonly NewMessage[],
   tools: IntakeTools,
-  onStoring: (token: DueToken) => void,
+  onStoring: (ticket: DueTicket) => void,
 ): Promise<Intake> {
   const [only] = messages;
   if (messages.length === 1 && only !== undefined && isPlain(only)) {
-    const token = { id: only.id, attempt: 0, delayMs: only.delayMs };
-    await tools.store.insert(only, () => onStoring(token));
+    const ticket = { id: only.id, attempt: 0, delayMs: only.delayMs };
+    await tools.store.insert(only, () => onStoring(ticket));
     const stored = [{ messageId: only.id, deduplicated: false }];
-    return { stored, tokens: [token], waiting: NOTHING };
+    return { stored, tickets: [ticket], waiting: NOTHING };
   }
   return tools.database.transaction((connection) => takeInWith(connection, messages, tools));
 }
 
-/** Stores messages on the connection of a transaction. The tokens are to be published after its commit. */
+/** Stores messages on the connection of a transaction. The tickets are to be published after its commit. */
 export async function takeInWith(
   connection: Queryable,
   messages: readonly NewMessage[],
@@ -64,15 +64,15 @@ export async function takeInWith(
     const messageId = winners.get(message) ?? message.id;
     return { messageId, deduplicated: messageId !== message.id };
   });
-  // an earlier message's token may still be unconfirmed: one more makes this answer true
+  // an earlier message's ticket may still be unconfirmed: one more makes this answer true
   const repeated = stored.filter(({ deduplicated }) => deduplicated);
   const again = repeated.map(({ messageId }) => ({ id: messageId, attempt: 0, delayMs: 0 }));
   // as `insertedMessages` decides it
   const own = fresh.filter(
     ({ queueName, delayMs, details }) => queueName === null && (details.flow === undefined || delayMs > 0),
   );
-  const tokens = own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
-  return { stored, tokens: [...tokens, ...again], waiting };
+  const tickets = own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
+  return { stored, tickets: [...tickets, ...again], waiting };
 }
 
 /** Sees to it that the queues and keys of the messages are there. */

@@ -10,12 +10,12 @@ export type Claim =
   /** It is due, but its flow-control key has not let it in. */
   | { readonly kind: 'keyed'; readonly key: string }
   /** Its retries are used up, and its dead letter is still to be written. */
-  | { readonly kind: 'dying' }
-  /** Finished, cancelled, unknown, or held until a token is made for it. */
+  | { readonly kind: 'failing' }
+  /** Finished, cancelled, unknown, or held until a ticket is made for it. */
   | { readonly kind: 'over' };
 
 /** What the store says of a message that could not be claimed. */
-export interface Standing {
+export interface Unclaimed {
   attempt: number;
   finished: boolean;
   failing: boolean;

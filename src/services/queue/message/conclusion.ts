@@ -11,7 +11,7 @@ export interface Conclusion {
 }
 
 /** A message whose dead letter is to be written. */
-export interface DyingMessage {
+export interface FailingMessage {
   readonly message: ClaimedMessage;
   readonly result: AttemptResult;
 }

@@ -97,13 +97,13 @@ export interface ClaimedMessage extends Message {
 }
 
 /** What travels through RabbitMQ for a message: which of its attempts is due. */
-export interface Token {
+export interface Ticket {
   readonly id: string;
   readonly attempt: number;
 }
 
-/** A token to be published, and when it is due. */
-export interface DueToken {
+/** A ticket to be published, and when it is due. */
+export interface DueTicket {
   readonly id: string;
   readonly attempt: number;
   readonly delayMs: number;
@@ -132,31 +132,31 @@ export function newDeadLetterId(now: number): string {
   return `${now}-${randomBytes(4).readUInt32BE()}`;
 }
 
-/** Most tokens in one RabbitMQ message: the bound on what a gateway holds is this times its `concurrency`. */
-export const MAX_TOKENS = 32;
+/** Most tickets in one RabbitMQ message: the bound on what a gateway holds is this times its `concurrency`. */
+export const MAX_TICKETS = 32;
 
 /** As JSON: id, attempt, id, attempt ... */
-export function encodeTokens(tokens: readonly Token[]): Buffer {
-  return Buffer.from(JSON.stringify(tokens.flatMap(({ id, attempt }) => [id, attempt])));
+export function encodeTickets(tickets: readonly Ticket[]): Buffer {
+  return Buffer.from(JSON.stringify(tickets.flatMap(({ id, attempt }) => [id, attempt])));
 }
 
 /** Postgres' `int`, which counts the attempts. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
 
-/** `undefined` for anything else: a token that Postgres refuses would fail all that are claimed with it, for ever. */
-export function decodeTokens(content: Buffer): readonly Token[] | undefined {
+/** `undefined` for anything else: a ticket that Postgres refuses would fail all that are claimed with it, for ever. */
+export function decodeTickets(content: Buffer): readonly Ticket[] | undefined {
   try {
     const list: unknown = JSON.parse(content.toString('utf8'));
-    if (!Array.isArray(list) || list.length === 0 || list.length > 2 * MAX_TOKENS) return undefined;
-    const tokens: Token[] = [];
+    if (!Array.isArray(list) || list.length === 0 || list.length > 2 * MAX_TICKETS) return undefined;
+    const tickets: Ticket[] = [];
     for (let i = 0; i < list.length; i += 2) {
       const [id, attempt]: unknown[] = [list[i], list[i + 1]];
       if (typeof id !== 'string' || !/^[\w-]{1,100}$/.test(id)) return undefined;
       if (typeof attempt !== 'number' || !Number.isInteger(attempt)) return undefined;
       if (attempt < 0 || attempt > MAX_ATTEMPT) return undefined;
-      tokens.push({ id, attempt });
+      tickets.push({ id, attempt });
     }
-    return tokens;
+    return tickets;
   } catch {
     return undefined;
   }

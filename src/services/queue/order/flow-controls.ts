@@ -1,5 +1,5 @@
 import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
-import type { DueToken, FlowControl, Token } from '../message/message.js';
+import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
 import {
   ATTEMPTS_STEP,
   COUNTED,
@@ -59,9 +59,9 @@ interface LockedRow {
 /** No more messages are let go at once; each end of an attempt lets further ones go. */
 const MOST_RELEASED = 1_000;
 
-/** Messages that were let go, whose tokens are to be published now, and when the rate will let further ones go. */
+/** Messages that were let go, whose tickets are to be published now, and when the rate will let further ones go. */
 export interface Released {
-  readonly tokens: readonly DueToken[];
+  readonly tickets: readonly DueTicket[];
   readonly roomInMs: number | undefined;
 }
 
@@ -75,7 +75,7 @@ interface Room {
 }
 
 /**
- * Limits that messages with one key share. Every message that is due is held in Postgres, without a token, until it is
+ * Limits that messages with one key share. Every message that is due is held in Postgres, without a ticket, until it is
  * let in, in the order of their publishing. Who lets in has the key's lock; publishes and claims need none. What is under
  * way is counted by leases, so a crash frees its room.
  */
@@ -98,8 +98,8 @@ export class FlowControls {
     await connection.query(this.sql.remember, [key, parallelism, rate, period], 'queue_flow_remember');
   }
 
-  /** A message whose token came, and which was not let in: it waits for its turn. */
-  async hold({ id, attempt }: Token): Promise<void> {
+  /** A message whose ticket came, and which was not let in: it waits for its turn. */
+  async hold({ id, attempt }: Ticket): Promise<void> {
     await this.database.patient.query(this.sql.hold, [id, attempt], 'queue_flow_hold');
   }
 
@@ -115,14 +115,14 @@ export class FlowControls {
         await connection.query(this.sql.adopt, [key, parallelism, rate, period], 'queue_flow_adopt');
       }
       const { places, inMs, periodMs } = await this.roomOf(connection, key, unmade);
-      if (places < 1 && unmade === 0) return { tokens: [], roomInMs: inMs };
+      if (places < 1 && unmade === 0) return { tickets: [], roomInMs: inMs };
       const values = [key, Math.max(0, Math.min(places, MOST_RELEASED)), this.graceMs, unmade];
       type Row = { id: string; attempt: number };
       const { rows } = await connection.query<Row>(this.sql.release, values, 'queue_flow_release');
-      const tokens = rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
-      if (places < 1) return { tokens, roomInMs: inMs };
+      const tickets = rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
+      if (places < 1) return { tickets, roomInMs: inMs };
       // there may be more, for which nobody will ask when the period that these begin is over
-      return { tokens, roomInMs: rows.length < places ? undefined : periodMs };
+      return { tickets, roomInMs: rows.length < places ? undefined : periodMs };
     });
   }
 

@@ -1,5 +1,5 @@
 import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
-import type { DueToken } from '../message/message.js';
+import type { DueTicket } from '../message/message.js';
 import { tableOf } from '../store/statements.js';
 
 export interface OrderedQueue {
@@ -30,7 +30,7 @@ interface QueueRow {
 /** What a change of a queue lets go. */
 export interface QueueChange {
   /** To be published after the commit. */
-  readonly tokens: readonly DueToken[];
+  readonly tickets: readonly DueTicket[];
   readonly letOut: readonly LetOut[];
 }
 
@@ -50,7 +50,7 @@ const COUNTED = 100_000;
 
 /**
  * Queues that keep their messages' order. The order is Postgres': of a queue's unfinished messages only the first
- * `parallelism` have a token in RabbitMQ; the others are held. A message keeps its place until it is delivered or dead
+ * `parallelism` have a ticket in RabbitMQ; the others are held. A message keeps its place until it is delivered or dead
  * and its callbacks are too. A delayed message keeps its place in the order as well.
  */
 export class OrderedQueues {
@@ -77,8 +77,8 @@ export class OrderedQueues {
     throw new Error(`the queue ${name} was deleted twice`);
   }
 
-  /** Lets the next messages go. @returns their tokens, to be published after the commit; the sweeper finds lost ones */
-  async releaseWith(connection: Queryable, name: string): Promise<DueToken[]> {
+  /** Lets the next messages go. @returns their tickets, to be published after the commit; the sweeper finds lost ones */
+  async releaseWith(connection: Queryable, name: string): Promise<DueTicket[]> {
     type Locked = { parallelism: number; paused: boolean };
     const [queue] = (await connection.query<Locked>(this.sql.lock, [name], 'queue_ordered_lock')).rows;
     if (queue === undefined || queue.paused) return [];
@@ -93,7 +93,7 @@ export class OrderedQueues {
       .map(({ id, attempt, wait_ms }) => ({ id, attempt, delayMs: wait_ms }));
   }
 
-  release(name: string): Promise<DueToken[]> {
+  release(name: string): Promise<DueTicket[]> {
     return this.database.patient.transaction((connection) => this.releaseWith(connection, name));
   }
 
@@ -115,7 +115,7 @@ export class OrderedQueues {
       await connection.query(this.sql.change, [name, change.parallelism ?? null, change.paused ?? null]);
       const letOut =
         change.paused === true ? (await connection.query<LetOut>(this.sql.hold, [name])).rows : [];
-      return { tokens: await this.releaseWith(connection, name), letOut };
+      return { tickets: await this.releaseWith(connection, name), letOut };
     });
   }
 

@@ -1,17 +1,17 @@
 import type { Logger } from '../../../lib/logger.js';
-import type { TokenPublisher } from '../rabbitmq/publisher.js';
+import type { TicketPublisher } from '../rabbitmq/publisher.js';
 import type { MessageUpkeep } from '../store/message-upkeep.js';
 import type { Purge } from '../store/purge.js';
+import type { HeldMessages } from './held-messages.js';
 import type { OrderedQueues } from './ordered-queues.js';
 import type { QueueDeletions } from './queue-deletions.js';
-import type { Turns } from './turns.js';
 
 /** Messages looked at in one sweep; while the work queue is longer than this, most that is overdue only waits its turn. */
 const SWEEP_LIMIT = 2_000;
 const CONFIRM_MS = 10_000;
 
 /**
- * RabbitMQ that comes back drops every token that became due while it was away: its queues are there before its exchanges
+ * RabbitMQ that comes back drops every ticket that became due while it was away: its queues are there before its exchanges
  * are (3.10; "at-least-once" keeps them, and holds up their queue for three minutes). So after a new connection messages
  * count as lost early, this long after their time, in ms, and for so long.
  */
@@ -20,11 +20,11 @@ const EARLY_FOR_MS = 60_000;
 
 export interface SweeperOptions {
   readonly upkeep: MessageUpkeep;
-  readonly publisher: TokenPublisher;
-  readonly turns: Turns;
+  readonly publisher: TicketPublisher;
+  readonly heldMessages: HeldMessages;
   /** What else is to be looked after now and then. */
   readonly chores: readonly (() => Promise<void>)[];
-  /** Tokens that wait in the work queue; `undefined` while RabbitMQ is away. */
+  /** Tickets that wait in the work queue; `undefined` while RabbitMQ is away. */
   readonly backlog: () => Promise<number | undefined>;
   readonly intervalMs: number;
   readonly queues: OrderedQueues;
@@ -33,7 +33,7 @@ export interface SweeperOptions {
   readonly log: Logger;
 }
 
-/** Finds messages whose token RabbitMQ has lost (or never got) and gives them a new one; removes old ended messages. */
+/** Finds messages whose ticket RabbitMQ has lost (or never got) and gives them a new one; removes old ended messages. */
 export class Sweeper {
   private readonly timer: NodeJS.Timeout;
   private stopping = false;
@@ -48,7 +48,7 @@ export class Sweeper {
     }, options.intervalMs);
   }
 
-  /** To be called with each new connection: tokens may have been lost with the one before. */
+  /** To be called with each new connection: tickets may have been lost with the one before. */
   reconnected(): void {
     this.earlyUntil = performance.now() + EARLY_FOR_MS;
   }
@@ -60,13 +60,13 @@ export class Sweeper {
   }
 
   private async run(): Promise<void> {
-    const { turns, queues, deletions, purge, chores, log } = this.options;
+    const { heldMessages, queues, deletions, purge, chores, log } = this.options;
     for (const chore of chores)
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
       await this.sweep();
-      turns.letOut(await queues.holdPaused());
-      await turns.repair();
+      heldMessages.letOut(await queues.holdPaused());
+      await heldMessages.repair();
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');
     }
@@ -82,11 +82,11 @@ export class Sweeper {
     const { log } = this.options;
     for (let found = SWEEP_LIMIT; found === SWEEP_LIMIT && !this.stopping; ) {
       found = await this.sweepSome();
-      if (found > 0) log.info({ messages: found }, 'queue: overdue messages get a new token');
+      if (found > 0) log.info({ messages: found }, 'queue: overdue messages get a new ticket');
     }
   }
 
-  /** @returns how many messages got a new token */
+  /** @returns how many messages got a new ticket */
   private async sweepSome(): Promise<number> {
     const { upkeep, publisher, backlog } = this.options;
     const waiting = await backlog();
@@ -94,11 +94,11 @@ export class Sweeper {
     const early = performance.now() < this.earlyUntil;
     const lost =
       waiting > SWEEP_LIMIT
-        ? await upkeep.sweepAbandoned(SWEEP_LIMIT)
+        ? await upkeep.sweepExpired(SWEEP_LIMIT)
         : await upkeep.sweep(SWEEP_LIMIT, early ? EARLY_GRACE_MS : undefined);
     await Promise.all(
-      lost.map((token) =>
-        token.failing ? publisher.bury(token, CONFIRM_MS) : publisher.publish(token, 0, CONFIRM_MS),
+      lost.map((ticket) =>
+        ticket.failing ? publisher.deadLetter(ticket, CONFIRM_MS) : publisher.publish(ticket, 0, CONFIRM_MS),
       ),
     );
     return lost.length;

@@ -49,7 +49,7 @@ export class BrokerLink {
     options.lifecycle.onStop(`rabbitmq ${options.name}`, stop, CONNECT_MS + 2 * CLOSE_MS);
   }
 
-  /** Gives the connection up and makes it anew, for what only `onUp` can mend. */
+  /** Gives the connection up and makes it anew, for what only `onUp` can repair. */
   restart(reason: string): void {
     if (this.channel !== undefined) this.interrupt(new Error(reason));
   }

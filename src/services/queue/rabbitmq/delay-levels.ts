@@ -15,17 +15,17 @@ export const DELAY_SHAPE: DelayShape = { base: 32, levels: 5 };
 export const MAX_DELAY_MS = (DELAY_SHAPE.base ** DELAY_SHAPE.levels - 1) * DELAY_UNIT_MS;
 
 /**
- * A token whose delay has the digit d at level L waits d * base^L units in the queue of that digit and is then
+ * A ticket whose delay has the digit d at level L waits d * base^L units in the queue of that digit and is then
  * dead-lettered to the exchange of the level below; where the digit is 0 the exchange hands it straight on. Below level
  * 0 stands the delivery exchange. One TTL a queue, so nothing waits behind what is due later. (NServiceBus does so with
- * bits. A token is written once for each digit that is not 0, and every write costs RabbitMQ: with base 32 it spent
- * 270 instead of 1,070 µs on a token of 20 to 30 s.)
+ * bits. A ticket is written once for each digit that is not 0, and every write costs RabbitMQ: with base 32 it spent
+ * 270 instead of 1,070 µs on a ticket of 20 to 30 s.)
  */
 export function delayLevels(names: TopologyNames, { base, levels }: DelayShape = DELAY_SHAPE): Declarations {
   const all = Array.from({ length: levels }, (_, level) => level);
   const digits = Array.from({ length: base - 1 }, (_, index) => index + 1);
   return {
-    // a token that no queue takes tells that one is gone
+    // a ticket that no queue takes tells that one is gone
     exchanges: all.map((level) => ({
       name: names.level(level),
       type: 'topic',
@@ -41,7 +41,7 @@ function below(names: TopologyNames, level: number): string {
 }
 
 /**
- * At most once: RabbitMQ may drop a token on its way, which the sweeper finds. "at-least-once" would keep it and hold up
+ * At most once: RabbitMQ may drop a ticket on its way, which the sweeper finds. "at-least-once" would keep it and hold up
  * its whole queue for three minutes when 32 have nowhere to go, as after each restart (see sweeper.ts).
  */
 function waitQueue(names: TopologyNames, level: number, digit: number, base: number): QueueDeclaration {
@@ -71,7 +71,7 @@ function levelBindings(names: TopologyNames, level: number, digits: readonly num
 }
 
 /**
- * Where a token is published so that it reaches the work queue after at least `delayMs` (at most `MAX_DELAY_MS` count).
+ * Where a ticket is published so that it reaches the work queue after at least `delayMs` (at most `MAX_DELAY_MS` count).
  * Without a delay that is the queue itself, by the nameless exchange; with one, the exchange of its highest digit.
  */
 export function routeFor(

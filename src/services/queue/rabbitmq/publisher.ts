@@ -1,11 +1,11 @@
 import { types } from 'node:util';
-import { encodeTokens, MAX_TOKENS, type Token } from '../message/message.js';
+import { encodeTickets, MAX_TICKETS, type Ticket } from '../message/message.js';
 import type { ConfirmChannel } from './client.js';
 import { routeFor } from './delay-levels.js';
 import type { TopologyNames } from './topology-names.js';
 
 /**
- * Why a token may not be in RabbitMQ. `outcome`: `refused` it certainly is not; `unknown` the connection was lost or no
+ * Why a ticket may not be in RabbitMQ. `outcome`: `refused` it certainly is not; `unknown` the connection was lost or no
  * confirm came in time.
  */
 export class PublishError extends Error {
@@ -26,19 +26,19 @@ export interface PublishLink {
 
 type Route = ReturnType<typeof routeFor>;
 
-/** Tokens on one way that go together. */
+/** Tickets on one way that go together. */
 interface Gathering {
   readonly route: Route;
-  readonly tokens: Token[];
+  readonly tickets: Ticket[];
   readonly confirmed: Promise<void>;
   readonly settle: (error?: PublishError) => void;
 }
 
 /**
- * Publishes tokens, persistent and mandatory, many in flight on one channel, confirmed by RabbitMQ. Those that go the
- * same way in the same tick share a message: one of its own for each costs RabbitMQ and this process 60 us of CPU a token.
+ * Publishes tickets, persistent and mandatory, many in flight on one channel, confirmed by RabbitMQ. Those that go the
+ * same way in the same tick share a message: one of its own for each costs RabbitMQ and this process 60 us of CPU a ticket.
  */
-export class TokenPublisher {
+export class TicketPublisher {
   private readonly pending = new Map<string, Gathering>();
   /** What is sent at the end of the tick, by route and deadline. */
   private readonly gathering = new Map<string, Gathering>();
@@ -49,7 +49,7 @@ export class TokenPublisher {
     private readonly link: PublishLink,
     private readonly names: TopologyNames,
     /** Declares the topology again: a queue of it is gone. */
-    private readonly mend: (reason: string) => void,
+    private readonly reconnect: (reason: string) => void,
   ) {}
 
   /** Why nothing can be published now; `undefined` when it can. */
@@ -72,28 +72,28 @@ export class TokenPublisher {
   }
 
   /**
-   * Resolves when RabbitMQ has confirmed the token, which will be due after `delayMs`.
+   * Resolves when RabbitMQ has confirmed the ticket, which will be due after `delayMs`.
    * @throws PublishError
    */
-  publish(token: Token, delayMs: number, deadlineMs: number): Promise<void> {
-    return this.send(token, routeFor(this.names, delayMs), deadlineMs);
+  publish(ticket: Ticket, delayMs: number, deadlineMs: number): Promise<void> {
+    return this.send(ticket, routeFor(this.names, delayMs), deadlineMs);
   }
 
-  /** The same into the dead-letter exchange, for a token that was lost on its way there. */
-  bury(token: Token, deadlineMs: number): Promise<void> {
-    return this.send(token, { exchange: this.names.dead, routingKey: '' }, deadlineMs);
+  /** The same into the dead-letter exchange, for a ticket that was lost on its way there. */
+  deadLetter(ticket: Ticket, deadlineMs: number): Promise<void> {
+    return this.send(ticket, { exchange: this.names.dead, routingKey: '' }, deadlineMs);
   }
 
-  private send(token: Token, route: Route, deadlineMs: number): Promise<void> {
+  private send(ticket: Ticket, route: Route, deadlineMs: number): Promise<void> {
     const { unavailable } = this;
     if (unavailable !== undefined) return Promise.reject(new PublishError('refused', unavailable));
     const key = `${route.exchange} ${route.routingKey} ${deadlineMs}`;
     let together = this.gathering.get(key);
-    if (together === undefined || together.tokens.length === MAX_TOKENS) {
+    if (together === undefined || together.tickets.length === MAX_TICKETS) {
       together = this.gather(key, route, deadlineMs);
       this.gathering.set(key, together);
     }
-    together.tokens.push(token);
+    together.tickets.push(ticket);
     return together.confirmed;
   }
 
@@ -112,7 +112,7 @@ export class TokenPublisher {
         else reject(error);
       };
     });
-    const gathering = { route, tokens: [], confirmed, settle };
+    const gathering = { route, tickets: [], confirmed, settle };
     setImmediate(() => {
       if (this.gathering.get(key) === gathering) this.gathering.delete(key);
       this.hand(id, gathering);
@@ -121,7 +121,7 @@ export class TokenPublisher {
   }
 
   private hand(id: string, gathering: Gathering): void {
-    const { route, tokens, settle } = gathering;
+    const { route, tickets, settle } = gathering;
     const { channel } = this.link;
     this.pending.set(id, gathering);
     try {
@@ -129,7 +129,7 @@ export class TokenPublisher {
       channel.publish(
         route.exchange,
         route.routingKey,
-        encodeTokens(tokens),
+        encodeTickets(tickets),
         { persistent: true, mandatory: true, messageId: id },
         (error: unknown) => settle(this.judgeConfirm(id, error)),
       );
@@ -146,7 +146,7 @@ export class TokenPublisher {
       return new PublishError(refused ? 'refused' : 'unknown', 'RabbitMQ did not confirm the message');
     }
     if (!wasReturned) return undefined;
-    this.mend('a token had no queue to go to');
+    this.reconnect('a ticket had no queue to go to');
     return new PublishError('refused', 'no queue takes the message');
   }
 }

@@ -8,7 +8,7 @@ export interface TopologyNames {
   readonly dead: string;
   readonly unrouted: string;
   readonly delivery: string;
-  /** The exchange that sends a token to the queue of its digit of this level. */
+  /** The exchange that sends a ticket to the queue of its digit of this level. */
   readonly level: (level: number) => string;
   /** The queue of a digit above 0. */
   readonly wait: (level: number, digit: number) => string;

@@ -5,7 +5,7 @@ import { type TopologyNames, topologyNames } from './topology-names.js';
 /** Quorum queues of RabbitMQ 4 drop a message after 20 returns unless told otherwise; -1 would drop at once on 3.10. */
 const DELIVERY_LIMIT = 1_000_000;
 
-/** Tokens whose queue is gone only tell that it is; Postgres knows what is due. */
+/** Tickets whose queue is gone only tell that it is; Postgres knows what is due. */
 const MAX_UNROUTED = 10_000;
 
 /** Every object in RabbitMQ that the service needs. */
@@ -13,7 +13,7 @@ export interface Topology extends Declarations {
   readonly names: TopologyNames;
 }
 
-/** The queues of what is due and of what is dead, and before them the levels where delayed tokens wait. */
+/** The queues of what is due and of what is dead, and before them the levels where delayed tickets wait. */
 export function describeTopology(prefix: string, shape = DELAY_SHAPE): Topology {
   const names = topologyNames(prefix);
   const levels = delayLevels(names, shape);
@@ -42,7 +42,7 @@ export function describeTopology(prefix: string, shape = DELAY_SHAPE): Topology 
   };
 }
 
-/** Those in which tokens stay until somebody takes them. */
+/** Those in which tickets stay until somebody takes them. */
 function lastingQueues(names: TopologyNames): QueueDeclaration[] {
   return [
     {
@@ -55,7 +55,7 @@ function lastingQueues(names: TopologyNames): QueueDeclaration[] {
         'x-queue-type': 'quorum',
         'x-delivery-limit': DELIVERY_LIMIT,
         'x-dead-letter-exchange': names.dead,
-        // a rejected token stays until the dead-letter queue has confirmed it; this asks for reject-publish
+        // a rejected ticket stays until the dead-letter queue has confirmed it; this asks for reject-publish
         'x-dead-letter-strategy': 'at-least-once',
         'x-overflow': 'reject-publish',
       },

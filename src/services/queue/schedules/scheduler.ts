@@ -5,8 +5,8 @@ import { classifyDatabaseError, type Queryable } from '../../../lib/postgres.js'
 import { type AddressTools, addressedMessages } from '../intake/addressed-messages.js';
 import { type IntakeTools, takeInWith } from '../intake/intake.js';
 import type { DailyUsage } from '../intake/usage.js';
-import type { DueToken } from '../message/message.js';
-import type { Turns, Waiting } from '../order/turns.js';
+import type { DueTicket } from '../message/message.js';
+import type { HeldMessages, Waiting } from '../order/held-messages.js';
 import type { Schedule, Schedules } from './schedules.js';
 
 /** How often due schedules are asked for, in ms: they are due on whole minutes, and run within a second of them. */
@@ -18,7 +18,7 @@ export interface SchedulerTools {
   readonly schedules: Schedules;
   readonly address: AddressTools;
   readonly intake: IntakeTools;
-  readonly turns: Turns;
+  readonly heldMessages: HeldMessages;
   readonly usage: DailyUsage;
   readonly onAccepted: (count: number) => void;
   readonly log: Logger;
@@ -72,15 +72,15 @@ export class Scheduler {
 
   /** @param failed ids of those that cannot be run this time, which must not hold up the others; a further one is added */
   private async runOne(failed: string[]): Promise<boolean> {
-    const { schedules, turns, usage, onAccepted } = this.tools;
-    let tokens: readonly DueToken[] = [];
+    const { schedules, heldMessages, usage, onAccepted } = this.tools;
+    let tickets: readonly DueTicket[] = [];
     let waiting: Waiting | undefined;
     let count = 0;
     let id: string | undefined;
     const run = async (connection: Queryable, schedule: Schedule) => {
       id = schedule.id;
       const made = await this.takeIn(connection, schedule);
-      tokens = made.tokens;
+      tickets = made.tickets;
       waiting = made.waiting;
       count = made.ids.length;
       return made.ids;
@@ -94,8 +94,8 @@ export class Scheduler {
     if (ran === undefined) return true;
     if (id !== undefined) this.ill.delete(id);
     // after the commit; what RabbitMQ does not get now the sweeper brings
-    if (waiting !== undefined) turns.begin(waiting);
-    await turns.send(tokens);
+    if (waiting !== undefined) heldMessages.begin(waiting);
+    await heldMessages.send(tickets);
     await usage.charge(count);
     onAccepted(count);
     return ran;
@@ -109,17 +109,17 @@ export class Scheduler {
   private async takeIn(
     connection: Queryable,
     schedule: Schedule,
-  ): Promise<{ ids: readonly string[]; tokens: readonly DueToken[]; waiting?: Waiting }> {
+  ): Promise<{ ids: readonly string[]; tickets: readonly DueTicket[]; waiting?: Waiting }> {
     const { address, intake, log } = this.tools;
     try {
       const { messages } = await addressedMessages(requestOf(schedule), address);
-      const { stored, tokens, waiting } = await takeInWith(connection, messages, intake);
-      return { ids: stored.map(({ messageId }) => messageId), tokens, waiting };
+      const { stored, tickets, waiting } = await takeInWith(connection, messages, intake);
+      return { ids: stored.map(({ messageId }) => messageId), tickets, waiting };
     } catch (err) {
       // its URL group is gone, or a limit is lower than it was: that is no reason to stop the others
       if (!(err instanceof HttpError)) throw err;
       log.warn({ err, schedule: schedule.id }, 'queue: a schedule made no messages');
-      return { ids: [], tokens: [] };
+      return { ids: [], tickets: [] };
     }
   }
 }

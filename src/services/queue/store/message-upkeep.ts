@@ -1,11 +1,11 @@
 import type { Database, Queryable } from '../../../lib/postgres.js';
-import type { Token } from '../message/message.js';
+import type { Ticket } from '../message/message.js';
 import { upkeepStatements } from './upkeep-statements.js';
 
 /** `failing`: its place is in the dead-letter queue. */
-type LostToken = Token & { readonly failing: boolean };
+type LostTicket = Ticket & { readonly failing: boolean };
 
-/** Finds messages whose token is lost. */
+/** Finds messages whose ticket is lost. */
 export class MessageUpkeep {
   private readonly sql: ReturnType<typeof upkeepStatements>;
 
@@ -19,24 +19,24 @@ export class MessageUpkeep {
   }
 
   /**
-   * Tokens of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps.
+   * Tickets of at most `limit` messages that are overdue and in nobody's hands; none while another gateway sweeps.
    * @param earlyGraceMs a shorter grace, for messages that have not been swept and are older than the usual one
    */
-  sweep(limit: number, earlyGraceMs = this.graceMs): Promise<LostToken[]> {
+  sweep(limit: number, earlyGraceMs = this.graceMs): Promise<LostTicket[]> {
     return this.underLock('sweep', [this.graceMs, limit, Math.max(0, this.graceMs - earlyGraceMs)]);
   }
 
   /** The same for the messages alone whose gateway died while their attempt waited. */
-  sweepAbandoned(limit: number): Promise<LostToken[]> {
-    return this.underLock('sweepAbandoned', [this.graceMs, limit]);
+  sweepExpired(limit: number): Promise<LostTicket[]> {
+    return this.underLock('sweepExpired', [this.graceMs, limit]);
   }
 
-  private underLock(statement: 'sweep' | 'sweepAbandoned', values: unknown[]): Promise<LostToken[]> {
+  private underLock(statement: 'sweep' | 'sweepExpired', values: unknown[]): Promise<LostTicket[]> {
     return this.database.transaction(async (connection) => {
       const key = `portico queue sweep ${this.schema}`;
       const lock = await this.run<{ taken: boolean }>(connection, 'sweepLock', [key]);
       if (lock.rows[0]?.taken !== true) return [];
-      return (await this.run<LostToken>(connection, statement, values)).rows;
+      return (await this.run<LostTicket>(connection, statement, values)).rows;
     });
   }
 

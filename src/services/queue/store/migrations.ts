@@ -107,7 +107,7 @@ function messagesAndDeadLetters(table: (name: string) => string): string[] {
 }
 
 /**
- * `held`: waits without a token, for its turn in an ordered queue or for room under its flow-control key. `state`
+ * `held`: waits without a ticket, for its turn in an ordered queue or for room under its flow-control key. `state`
  * FAILING: its retries are used up, and RabbitMQ's dead-letter queue has it.
  */
 function messagesOfAllKinds(table: (name: string) => string): string[] {

@@ -4,7 +4,7 @@ import { MESSAGE_COLUMNS, NEW_MESSAGE_RECORD } from './message-row.js';
 /** Milliseconds `parameter` from now. */
 export const fromNow = (parameter: string) => `now() + ${parameter} * interval '1 millisecond'`;
 
-/** RabbitMQ's clock and Postgres' may run apart by this much, in ms, before a token counts as early. */
+/** RabbitMQ's clock and Postgres' may run apart by this much, in ms, before a ticket counts as early. */
 const EARLY_MS = 50;
 
 /** The table `name` of a schema, as it stands in SQL. */
@@ -46,7 +46,7 @@ export function queueStatements(schema: string) {
       update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
       from (
         select id, place from ${messages}
-        join unnest($1::text[], $2::int[]) with ordinality as token (id, attempt, place) using (id, attempt)
+        join unnest($1::text[], $2::int[]) with ordinality as ticket (id, attempt, place) using (id, attempt)
         where ${claimable} and ${letIn} and not ${isPaused}
         for update of messages skip locked
       ) due
@@ -72,7 +72,7 @@ export function queueStatements(schema: string) {
     claim,
 
     /** Why it was not claimed; the wait is until its lease or due time, whichever is later */
-    standing: `select attempt, finished_at is not null as finished, state = 'FAILING' as failing,
+    unclaimed: `select attempt, finished_at is not null as finished, state = 'FAILING' as failing,
         held is not null as held, flow_key, ${free} as free,
         greatest(0, extract(epoch from greatest(lease_until, due_at) - now()) * 1000)::float8 as wait_ms
       from ${messages} where id = $1`,
@@ -175,7 +175,7 @@ function outcomeStatements(schema: string) {
       select id from done`,
 
     /** $1 id, $2 dead-letter id, $3 JSON array of the failure callback, $4 grace in ms, $5 its body. Nothing when the entry exists */
-    bury: `with dead as (
+    deadLetter: `with dead as (
         update ${messages} set state = 'FAILED', finished_at = now(), lease_until = null, dead = true
         where id = $1 and state = 'FAILING' and finished_at is null
         returning id
@@ -192,7 +192,7 @@ function outcomeStatements(schema: string) {
       select id from dead`,
 
     /** The message whose dead letter is to be written, with the last response */
-    dying: `select ${MESSAGE_COLUMNS}, m.failure_error, m.failure_status, m.failure_headers, m.failure_body
+    failing: `select ${MESSAGE_COLUMNS}, m.failure_error, m.failure_status, m.failure_headers, m.failure_body
       from ${messages} m where id = $1 and state = 'FAILING' and finished_at is null`,
   };
 }

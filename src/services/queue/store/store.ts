@@ -1,9 +1,9 @@
 import type { Database, Queryable, Transactions } from '../../../lib/postgres.js';
 import { isRefusal, isTooMuch } from '../errors.js';
-import type { Claim, Postponement, Standing } from '../message/claim.js';
-import { type Conclusion, type DyingMessage, outcomesJson, writtenBytes } from '../message/conclusion.js';
+import type { Claim, Postponement, Unclaimed } from '../message/claim.js';
+import { type Conclusion, type FailingMessage, outcomesJson, writtenBytes } from '../message/conclusion.js';
 import type { AttemptResult } from '../message/decide.js';
-import type { ClaimedMessage, NewMessage, Token } from '../message/message.js';
+import type { ClaimedMessage, NewMessage, Ticket } from '../message/message.js';
 import { Batcher } from './batcher.js';
 import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
 import { inPieces } from './pieces.js';
@@ -42,7 +42,7 @@ export class MessageStore {
   /** For deliveries: a claim or an outcome whose answer nobody awaits any more leaves its message alone until the lease ends. */
   private readonly patient: Transactions;
   private readonly inserts: Batcher<Insert, undefined>;
-  private readonly claims: Batcher<Token, ClaimedMessage | undefined>;
+  private readonly claims: Batcher<Ticket, ClaimedMessage | undefined>;
   private readonly conclusions: Batcher<Conclusion, boolean>;
   private readonly postponements: Batcher<Postponement, boolean>;
 
@@ -67,7 +67,7 @@ export class MessageStore {
       weigh: ({ message }) => message.body.length,
     });
     this.claims = new Batcher({
-      run: (tokens) => this.claimAll(tokens),
+      run: (tickets) => this.claimAll(tickets),
       size: Math.max(1, Math.min(MAX_BATCH, Math.floor(BATCH_BYTES / options.maxMessageSize))),
       parallel: PARALLEL_BATCHES,
       // callbacks are larger than messages may be
@@ -104,9 +104,9 @@ export class MessageStore {
     return result.rows[0]?.message_id ?? id;
   }
 
-  async claim(token: Token): Promise<Claim> {
-    const message = await this.claims.add(token);
-    return message === undefined ? this.standing(token) : { kind: 'claimed', message };
+  async claim(ticket: Ticket): Promise<Claim> {
+    const message = await this.claims.add(ticket);
+    return message === undefined ? this.unclaimed(ticket) : { kind: 'claimed', message };
   }
 
   async renew(held: readonly ClaimedMessage[]): Promise<void> {
@@ -132,14 +132,14 @@ export class MessageStore {
     return this.conclusions.add(conclusion);
   }
 
-  async dying(id: string): Promise<DyingMessage | undefined> {
+  async failing(id: string): Promise<FailingMessage | undefined> {
     type Row = MessageRow & {
       failure_error: string | null;
       failure_status: number;
       failure_headers: Record<string, string[]>;
       failure_body: Buffer;
     };
-    const [row] = (await this.run<Row>(this.patient, 'dying', [id])).rows;
+    const [row] = (await this.run<Row>(this.patient, 'failing', [id])).rows;
     if (row === undefined) return undefined;
     const {
       failure_error: reason,
@@ -153,10 +153,10 @@ export class MessageStore {
   }
 
   /** Writes a dead letter and its failure callback. @returns false when that was done before */
-  async bury(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
+  async deadLetter(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
     const { records, bodies } = newMessageParameters(callbacks);
     const values = [id, dlqId, records, this.options.graceMs, bodies];
-    return (await this.run(this.patient, 'bury', values)).rowCount > 0;
+    return (await this.run(this.patient, 'deadLetter', values)).rowCount > 0;
   }
 
   /** @returns the messages, all of them, or none when they can no longer be refused */
@@ -164,24 +164,24 @@ export class MessageStore {
     return (await this.run<{ id: string; queue_name: string | null }>(this.database, 'refuse', [ids])).rows;
   }
 
-  private async standing(token: Token): Promise<Claim> {
-    const [now] = (await this.run<Standing>(this.patient, 'standing', [token.id])).rows;
+  private async unclaimed(ticket: Ticket): Promise<Claim> {
+    const [now] = (await this.run<Unclaimed>(this.patient, 'unclaimed', [ticket.id])).rows;
     if (now === undefined || now.finished || now.held) return { kind: 'over' };
-    if (now.failing) return { kind: 'dying' };
-    if (now.attempt !== token.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
+    if (now.failing) return { kind: 'failing' };
+    if (now.attempt !== ticket.attempt) return { kind: 'stale', attempt: now.attempt, waitMs: now.wait_ms };
     if (now.flow_key !== null && now.free && now.wait_ms === 0) return { kind: 'keyed', key: now.flow_key };
     return { kind: 'busy', waitMs: now.wait_ms };
   }
 
-  private async claimAll(tokens: readonly Token[]): Promise<(ClaimedMessage | undefined)[]> {
-    const ids = tokens.map(({ id }) => id);
-    const attempts = tokens.map(({ attempt }) => attempt);
+  private async claimAll(tickets: readonly Ticket[]): Promise<(ClaimedMessage | undefined)[]> {
+    const ids = tickets.map(({ id }) => id);
+    const attempts = tickets.map(({ attempt }) => attempt);
     const claimed = await this.run<MessageRow>(this.patient, 'claim', [ids, attempts, this.options.leaseMs]);
     const rows = new Map(claimed.rows.map((row) => [row.id, row]));
-    return tokens.map(({ id, attempt }) => {
+    return tickets.map(({ id, attempt }) => {
       const row = rows.get(id);
       if (row?.attempt !== attempt) return undefined;
-      // of two equal tokens only one has the claim
+      // of two equal tickets only one has the claim
       rows.delete(id);
       return messageOf(row);
     });

@@ -27,7 +27,7 @@ export function upkeepStatements(schema: string) {
      * Messages whose gateway died while their attempt waited, found among those that have been due longest, at most $2;
      * looks again after $1 ms. They were claimed before what waits now was due, so a bounded look finds them.
      */
-    sweepAbandoned: `update ${messages} m set sweep_at = ${fromNow('$1::float8')}
+    sweepExpired: `update ${messages} m set sweep_at = ${fromNow('$1::float8')}
       from (
         select id from ${messages} where lease_until < now() and finished_at is null and state = 'ACTIVE' and ${mayGo} and id in (
           select id from ${messages} where finished_at is null and sweep_at < now() order by sweep_at limit 10000

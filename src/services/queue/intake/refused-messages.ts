@@ -4,10 +4,10 @@ const EVERY_MS = 1_000;
 /** More are not remembered: during a long outage nothing of them can have been written anyway. */
 const MOST = 10_000;
 
-export interface AbandonedOptions {
+export interface RefusedMessagesOptions {
   /** Cancels those of the messages that are stored and were not delivered. @returns their ids */
   readonly cancel: (ids: readonly string[]) => Promise<readonly { readonly id: string }[]>;
-  /** How long a message is hunted, in ms: less than the sweeper's grace, so that it never gets a token. */
+  /** How long a message is looked for, in ms: less than the sweeper's grace, so that it never gets a ticket. */
   readonly forMs: number;
   readonly log: Logger;
 }
@@ -16,12 +16,12 @@ export interface AbandonedOptions {
  * Messages that were refused to their senders although Postgres may have them: a stalled one may commit an insert when
  * it goes on. They are cancelled as soon as it answers.
  */
-export class Abandoned {
+export class RefusedMessages {
   private readonly groups = new Map<readonly string[], number>();
   private timer: NodeJS.Timeout | undefined;
   private working = false;
 
-  constructor(private readonly options: AbandonedOptions) {}
+  constructor(private readonly options: RefusedMessagesOptions) {}
 
   /** @param ids of one publish: they are cancelled together */
   add(ids: readonly string[]): void {

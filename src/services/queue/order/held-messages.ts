@@ -1,6 +1,6 @@
 import type { Logger } from '../../../lib/logger.js';
-import type { DueToken, FlowControl, Token } from '../message/message.js';
-import type { TokenSender } from '../rabbitmq/token-sender.js';
+import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
+import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import { Coalescer } from './coalescer.js';
 import type { FlowControls } from './flow-controls.js';
 import type { LetOut, OrderedQueues } from './ordered-queues.js';
@@ -21,15 +21,15 @@ interface KeyChange {
   readonly unmade?: number;
 }
 
-export interface TurnsOptions {
+export interface HeldMessagesOptions {
   readonly queues: OrderedQueues;
   readonly flows: FlowControls;
-  readonly sender: TokenSender;
+  readonly sender: TicketSender;
   readonly log: Logger;
 }
 
 /** Lets held messages go when what they waited for is over: a place in their queue, room or a new period under their key. */
-export class Turns {
+export class HeldMessages {
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly aborter = new AbortController();
   private repairing = false;
@@ -40,11 +40,11 @@ export class Turns {
     unmade: (earlier.unmade ?? 0) + (later.unmade ?? 0),
   }));
 
-  constructor(private readonly options: TurnsOptions) {}
+  constructor(private readonly options: HeldMessagesOptions) {}
 
-  /** A token came whose message its flow-control key has not let in: it waits for its turn. */
-  async hold(token: Token, key: string): Promise<void> {
-    await this.options.flows.hold(token);
+  /** A ticket came whose message its flow-control key has not let in: it waits for its turn. */
+  async hold(ticket: Ticket, key: string): Promise<void> {
+    await this.options.flows.hold(ticket);
     await this.releaseKey(key);
   }
 
@@ -59,18 +59,18 @@ export class Turns {
     for (const { key, unmade } of all) void this.releaseKey(key, { unmade });
   }
 
-  /** Publishes tokens of messages that were let go; the sweeper finds what is lost. */
-  async send(tokens: readonly DueToken[]): Promise<void> {
-    await this.quietly(() => this.options.sender.sendAll(tokens, this.aborter.signal));
+  /** Publishes tickets of messages that were let go; the sweeper finds what is lost. */
+  async send(tickets: readonly DueTicket[]): Promise<void> {
+    await this.quietly(() => this.options.sender.sendAll(tickets, this.aborter.signal));
   }
 
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
     return this.keys.run(key, change, async ({ flow, unmade = 0 }) => {
       await this.quietly(async () => {
-        const { tokens, roomInMs } = await this.options.flows.release(key, flow, unmade);
+        const { tickets, roomInMs } = await this.options.flows.release(key, flow, unmade);
         if (roomInMs !== undefined) this.wake(key, roomInMs);
-        await this.options.sender.sendAll(tokens, this.aborter.signal);
+        await this.options.sender.sendAll(tickets, this.aborter.signal);
       });
     });
   }

@@ -1,19 +1,19 @@
 /** Lets one at a time through, in the order of asking. */
-export class Turns {
+export class Mutex {
   private readonly waiting: (() => void)[] = [];
-  private taken = false;
+  private held = false;
 
-  /** Resolves to the function that ends the turn, or to `undefined` when `signal` aborts first. */
-  take(signal: AbortSignal): Promise<(() => void) | undefined> {
-    if (!this.taken) {
-      this.taken = true;
-      return Promise.resolve(this.turn());
+  /** Resolves to the function that releases it, or to `undefined` when `signal` aborts first. */
+  acquire(signal: AbortSignal): Promise<(() => void) | undefined> {
+    if (!this.held) {
+      this.held = true;
+      return Promise.resolve(this.holder());
     }
     if (signal.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const begin = () => {
         signal.removeEventListener('abort', leave);
-        resolve(this.turn());
+        resolve(this.holder());
       };
       const leave = () => {
         this.waiting.splice(this.waiting.indexOf(begin), 1);
@@ -24,13 +24,13 @@ export class Turns {
     });
   }
 
-  private turn(): () => void {
+  private holder(): () => void {
     let over = false;
     return () => {
       if (over) return;
       over = true;
       const next = this.waiting.shift();
-      if (next === undefined) this.taken = false;
+      if (next === undefined) this.held = false;
       else next();
     };
   }

@@ -1,6 +1,6 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
 import pg from 'pg';
-import { encodeTokens } from '../../../src/services/queue/message/message.js';
+import { encodeTickets } from '../../../src/services/queue/message/message.js';
 import { topologyNames } from '../../../src/services/queue/rabbitmq/topology-names.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
@@ -9,7 +9,7 @@ import { publish, queueNamespace, type Receiver, startReceiver } from '../../sup
 
 const namespace = queueNamespace();
 const names = topologyNames(namespace.prefix);
-/** 60 s are 480 units of 125 ms, and the queue of its digit (480 = 15 * 32) is where such a token waits. */
+/** 60 s are 480 units of 125 ms, and the queue of its digit (480 = 15 * 32) is where such a ticket waits. */
 const MINUTE = { 'upstash-delay': '60s' };
 const minuteQueue = names.wait(1, 15);
 let gateway: RunningGateway;
@@ -41,15 +41,15 @@ const stateOf = async (id: string | undefined) =>
 const drained = async (queue: string) =>
   eventually(async () => expect((await channel.checkQueue(queue)).messageCount).toBe(0));
 
-it('settles each token of a RabbitMQ message for itself: delivered, dead, unknown', async () => {
+it('settles each ticket of a RabbitMQ message for itself: delivered, dead, unknown', async () => {
   const paths = ['one', 'bad', 'two', 'three'];
   const published = await Promise.all(
     paths.map((path) => publish(gateway, `${receiver.url}/${path}`, { ...MINUTE, 'upstash-retries': '0' })),
   );
   const ids = published.map(({ body }) => String(body.messageId));
   await namespace.query('update $schema.messages set due_at = now() where id = any($1)', [ids]);
-  const tokens = [...ids, 'msg_unknown'].map((id) => ({ id, attempt: 0 }));
-  channel.sendToQueue(names.work, encodeTokens(tokens));
+  const tickets = [...ids, 'msg_unknown'].map((id) => ({ id, attempt: 0 }));
+  channel.sendToQueue(names.work, encodeTickets(tickets));
   await eventually(async () => {
     const states = await Promise.all(ids.map(stateOf));
     expect(states).toEqual(['DELIVERED', 'FAILED', 'DELIVERED', 'DELIVERED']);
@@ -61,7 +61,7 @@ it('settles each token of a RabbitMQ message for itself: delivered, dead, unknow
   expect(receiver.received.map(({ url }) => url).sort()).toEqual(paths.map((path) => `/${path}`).sort());
 });
 
-it('sends tokens that are confirmed together in fewer messages than there are', async () => {
+it('sends tickets that are confirmed together in fewer messages than there are', async () => {
   await channel.purgeQueue(minuteQueue);
   const answers = await Promise.all(
     Array.from({ length: 60 }, () => publish(gateway, `${receiver.url}/many`, MINUTE)),
@@ -77,7 +77,7 @@ it('sends tokens that are confirmed together in fewer messages than there are', 
   expect(inQueue.sort()).toEqual(answers.map(({ body }) => body.messageId).sort());
 });
 
-it('refuses a delayed message that Postgres does not store, whose token is on its way already', async () => {
+it('refuses a delayed message that Postgres does not store, whose ticket is on its way already', async () => {
   await channel.purgeQueue(minuteQueue);
   const locker = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
   await locker.connect();
@@ -92,7 +92,7 @@ it('refuses a delayed message that Postgres does not store, whose token is on it
   expect(status).toBe(503);
   expect(await waiting()).toBe(1);
   const message = await channel.get(minuteQueue, { noAck: true });
-  if (message === false) throw new Error('the token is gone');
+  if (message === false) throw new Error('the ticket is gone');
   channel.sendToQueue(names.work, message.content);
   await drained(names.work);
   const stored = await namespace.query(

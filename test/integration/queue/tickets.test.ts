@@ -1,6 +1,6 @@
 import { type Channel, type ChannelModel, connect } from 'amqplib';
 import { createLogger } from '../../../src/lib/logger.js';
-import { encodeTokens } from '../../../src/services/queue/message/message.js';
+import { encodeTickets } from '../../../src/services/queue/message/message.js';
 import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.js';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
@@ -53,36 +53,36 @@ const reaches = (id: string | undefined, state: string) =>
 const drained = () =>
   eventually(async () => expect((await channel.checkQueue(names.work)).messageCount).toBe(0));
 
-it('delivers once however many tokens a message has', async () => {
+it('delivers once however many tickets a message has', async () => {
   const started = performance.now();
   const { body } = await publish(gateway, `${receiver.url}/many`, { 'upstash-delay': '2s' });
-  for (let i = 0; i < 20; i++) intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
+  for (let i = 0; i < 20; i++) intoWork(encodeTickets([{ id: String(body.messageId), attempt: 0 }]));
   await reaches(body.messageId, 'DELIVERED');
   // the extra ones came early: they wait for the message's time
   expect((at('/many')[0]?.at ?? 0) - started).toBeGreaterThan(1_900);
-  for (let i = 0; i < 20; i++) intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
+  for (let i = 0; i < 20; i++) intoWork(encodeTickets([{ id: String(body.messageId), attempt: 0 }]));
   await drained();
   const { body: last } = await publish(gateway, `${receiver.url}/last`);
   await reaches(last.messageId, 'DELIVERED');
   expect(at('/many')).toHaveLength(1);
 });
 
-it('repeats no attempt whose outcome is known when its token comes back, and owes the next one', async () => {
+it('repeats no attempt whose outcome is known when its ticket comes back, and owes the next one', async () => {
   status = 500;
   const { body } = await publish(gateway, `${receiver.url}/stale`, { 'upstash-retries': '1' });
   await reaches(body.messageId, 'RETRY');
-  intoWork(encodeTokens([{ id: String(body.messageId), attempt: 0 }]));
+  intoWork(encodeTickets([{ id: String(body.messageId), attempt: 0 }]));
   await reaches(body.messageId, 'FAILED');
   expect(at('/stale').map(({ headers }) => headers['upstash-retried'])).toEqual(['0', '1']);
 });
 
-it('forgets tokens of unknown messages and things that are no tokens', async () => {
-  intoWork(encodeTokens([{ id: 'msg_unknown', attempt: 0 }]));
+it('forgets tickets of unknown messages and things that are no tickets', async () => {
+  intoWork(encodeTickets([{ id: 'msg_unknown', attempt: 0 }]));
   intoWork(Buffer.from('nonsense'));
   intoWork(Buffer.alloc(0));
   // Postgres refuses both
-  intoWork(encodeTokens([{ id: 'a\0', attempt: 0 }]));
-  intoWork(encodeTokens([{ id: 'msg_unknown', attempt: 2 ** 31 }]));
+  intoWork(encodeTickets([{ id: 'a\0', attempt: 0 }]));
+  intoWork(encodeTickets([{ id: 'msg_unknown', attempt: 2 ** 31 }]));
   const { body } = await publish(gateway, `${receiver.url}/after-nonsense`);
   await reaches(body.messageId, 'DELIVERED');
   await drained();

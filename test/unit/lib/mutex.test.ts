@@ -1,14 +1,14 @@
-import { Turns } from '../../../src/services/broker/records/turns.js';
+import { Mutex } from '../../../src/lib/mutex.js';
 
 const never = new AbortController().signal;
 
 test('one at a time, in the order of asking', async () => {
-  const turns = new Turns();
+  const mutex = new Mutex();
   const order: number[] = [];
   let atOnce = 0;
   await Promise.all(
     [1, 2, 3].map(async (id) => {
-      const end = await turns.take(never);
+      const end = await mutex.acquire(never);
       expect(++atOnce).toBe(1);
       await Promise.resolve();
       order.push(id);
@@ -21,14 +21,14 @@ test('one at a time, in the order of asking', async () => {
 });
 
 test('who leaves the line is passed over', async () => {
-  const turns = new Turns();
-  const end = await turns.take(never);
+  const mutex = new Mutex();
+  const end = await mutex.acquire(never);
   const impatient = new AbortController();
-  const left = turns.take(impatient.signal);
-  const patient = turns.take(never);
+  const left = mutex.acquire(impatient.signal);
+  const patient = mutex.acquire(never);
   impatient.abort();
   expect(await left).toBeUndefined();
-  expect(await turns.take(impatient.signal)).toBeUndefined();
+  expect(await mutex.acquire(impatient.signal)).toBeUndefined();
   end?.();
   expect(await patient).toBeDefined();
 });
