@@ -69,7 +69,7 @@ const sourceFiles = () =>
     .sort();
 
 const packagesDigest = () => digest(['package-lock.json']);
-const buildDigest = (sources) => digest([...sources, 'tsconfig.json', 'package-lock.json']);
+const buildDigest = (sources) => digest([...sources, 'compose/install/build.mjs', 'package-lock.json']);
 
 /** Whether npm and its registry are not needed: the packages that the lock file names are there. */
 export function hasPackages() {

@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process';
-import { existsSync, watch, writeFileSync } from 'node:fs';
+import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
+import { context } from 'esbuild';
 import { backends } from '../backends/backends.mjs';
+import { gatewayBuild } from '../install/build.mjs';
 import { ensureGateway, forgetBuild } from '../install/ensure.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from '../processes/interruption.mjs';
 import { withLock } from '../processes/lock.mjs';
@@ -20,40 +22,25 @@ const restartLimitMs = 10_000;
 const settleMs = 50;
 
 /**
- * Compiles a changed file by itself, without looking at types: milliseconds instead of seconds.
- * @param {string} name of a file below src
+ * Calls back when what has changed is compiled, without a look at types. An editor writes a file in several steps, so it
+ * waits for them to end.
  */
-async function compile(name) {
-  const { transformFile } = await import('@swc/core');
-  const { code } = await transformFile(join(root, 'src', name), {
-    swcrc: false,
-    jsc: { parser: { syntax: 'typescript' }, target: 'es2022', transform: { verbatimModuleSyntax: true } },
-    module: { type: 'es6' },
-    sourceMaps: 'inline',
-  });
-  writeFileSync(join(root, 'dist', name.replace(/\.ts$/, '.js')), code);
-}
-
-/** Calls back when changed files are compiled. An editor writes a file in several steps, so it waits for them to end. */
-function watchSources(onCompiled) {
-  const changed = new Set();
+async function watchSources(onCompiled) {
+  const gateway = await context({ ...gatewayBuild, logLevel: 'silent' });
   let timer;
-  const compileAll = async () => {
-    const names = [...changed].filter((name) => existsSync(join(root, 'src', name)));
-    changed.clear();
-    try {
-      await Promise.all(names.map(compile));
-      onCompiled();
-    } catch (error) {
+  const compile = () =>
+    gateway.rebuild().then(onCompiled, (error) => {
       say('build', `${error.message}\nthe gateway goes on as it was`);
-    }
-  };
-  return watch(join(root, 'src'), { recursive: true }, (_, name) => {
+    });
+  const files = watch(join(root, 'src'), { recursive: true }, (_, name) => {
     if (!name?.endsWith('.ts')) return;
-    changed.add(name);
     clearTimeout(timer);
-    timer = setTimeout(compileAll, settleMs);
+    timer = setTimeout(compile, settleMs);
   });
+  return async () => {
+    files.close();
+    await gateway.dispose();
+  };
 }
 
 /** Says what is wrong with the types, some seconds later. */
@@ -107,19 +94,19 @@ async function main() {
   const begun = { backends: [], gateway: false };
   const lock = join(p.run, 'lock');
   let types;
-  let sources;
+  let closeSources;
   try {
     const up = await withLock(lock, () => bringUp(set, values.config, begun, say, known));
     const file = writeConnection(p, up.report, up.env);
     console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
     forgetBuild();
-    sources = watchSources(restarter(p, up, values.config));
+    closeSources = await watchSources(restarter(p, up, values.config));
     types = watchTypes();
     say('watch', 'src; Ctrl-C ends gateway and backends');
     await interrupted();
   } finally {
     types?.kill();
-    sources?.close();
+    await closeSources?.();
     if (begun.gateway || begun.backends.length > 0) await withLock(lock, () => takeDown(set, begun, say));
   }
 }

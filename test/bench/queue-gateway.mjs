@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from 'amqplib';
 import pg from 'pg';
+import { compiled } from '../support/compiled.mjs';
 import { startServer } from './server-process.mjs';
 
 /** A gateway of its own with only the queue service, under names of its own, which `stop` removes again. */
@@ -61,7 +62,7 @@ async function untilReady(port) {
 async function removeFromRabbitmq(name) {
   const connection = await connect(process.env.PORTICO_RABBITMQ_URL);
   const channel = await connection.createChannel();
-  const { describeTopology } = await import('../../dist/services/queue/rabbitmq/topology.js');
+  const { describeTopology } = await compiled('topology', ['services/queue/rabbitmq/topology.js']);
   const { exchanges, queues } = describeTopology(name);
   await Promise.all([
     ...exchanges.map((exchange) => channel.deleteExchange(exchange.name)),

@@ -1,14 +1,19 @@
 import { loadavg } from 'node:os';
 import pg from 'pg';
-import { packMany, packOne } from '../../dist/services/vector/records/components.js';
-import { comparison } from '../../dist/services/vector/score.js';
-import { denseSearch } from '../../dist/services/vector/statements/dense-search.js';
-import { StatementCache } from '../../dist/services/vector/statements/index-shape.js';
-import { lockNamespaceText } from '../../dist/services/vector/statements/namespace-statements.js';
-import { upsertText } from '../../dist/services/vector/statements/write-statements.js';
+import { compiled } from '../support/compiled.mjs';
 import { clusteredVectors, DIMENSION, nearestProducts } from './vector-data.mjs';
 import { BATCH, VectorGateway } from './vector-gateway.mjs';
 import { compareLoops } from './vector-load.mjs';
+
+const { packMany, packOne, comparison, denseSearch, StatementCache, lockNamespaceText, upsertText } =
+  await compiled('vector', [
+    'services/vector/records/components.js',
+    'services/vector/score.js',
+    'services/vector/statements/dense-search.js',
+    'services/vector/statements/index-shape.js',
+    'services/vector/statements/namespace-statements.js',
+    'services/vector/statements/write-statements.js',
+  ]);
 
 const SEED = 20_260_801;
 const QUERY_CLIENTS = 4;

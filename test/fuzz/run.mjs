@@ -4,6 +4,7 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { startBackends } from '../bench/backends.mjs';
+import { compiled } from '../support/compiled.mjs';
 import { attackOn, DIMENSION, firstAttacks, TOPIC, targetsOf } from './attacks.mjs';
 import { startWatched } from './gateway.mjs';
 import { removeTraces } from './traces.mjs';
@@ -46,7 +47,7 @@ try {
 }
 
 async function fuzz() {
-  const { services } = await import('../../dist/services/index.js');
+  const { services } = await compiled('fuzz', ['services/index.js']);
   const chosen = services.filter(({ name }) => values.service === undefined || name === values.service);
   console.log(`hostile requests for ${seconds} s, seed ${seed}`);
   const problems = [];
