@@ -3,10 +3,10 @@ import type { RawReply, RawRequest, RouteContext } from '../../../http/route.js'
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import { headerAlias } from '../card.js';
 import type { Row } from '../commands/commands.js';
+import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Answer } from './answer-format.js';
-import type { KvDeps } from './deps.js';
 
 const syncTokenHeader = contractHeaderReader(headerAlias, 'sync-token');
 
