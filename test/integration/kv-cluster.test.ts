@@ -454,6 +454,9 @@ test('a slot without a primary: 503 until it has one, and readiness says so', as
   await eventually(async () => {
     expect((await run(['SET', 'key', '1'])).status).toBe(200);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
+    // each node finds out by itself
+    for (const primary of cluster.primaries)
+      expect(String(await primary.command('CLUSTER', 'INFO'))).toContain('cluster_state:ok');
   });
 });
 
