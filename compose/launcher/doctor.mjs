@@ -22,7 +22,7 @@ const neededMemoryMb = 1_500;
 
 /**
  * What is found of one thing.
- * @typedef {{about: string, words: string, mend?: string}} Finding mend: it is wrong, and what helps
+ * @typedef {{about: string, words: string, remedy?: string}} Finding remedy: it is wrong, and what helps
  */
 
 /** @returns {Finding} */
@@ -38,7 +38,7 @@ function stateFolder() {
     demandStateFolder();
     return { about: 'state', words: stateDir };
   } catch (error) {
-    return { about: 'state', words: stateDir, mend: error.message };
+    return { about: 'state', words: stateDir, remedy: error.message };
   }
 }
 
@@ -48,7 +48,7 @@ function disk() {
   const words = `${free} MB free, a start may take ${needed} MB`;
   return isEnough
     ? { about: 'disk', words }
-    : { about: 'disk', words, mend: 'make room, or set PORTICO_STATE_DIR' };
+    : { about: 'disk', words, remedy: 'make room, or set PORTICO_STATE_DIR' };
 }
 
 /** What the kernel could give to programs now, in MB: caches can go. */
@@ -64,8 +64,8 @@ function memory(anythingRuns) {
   const available = availableMemory();
   const words = `${available} of ${Math.round(totalmem() / 1e6)} MB are free`;
   if (anythingRuns || available >= neededMemoryMb) return { about: 'memory', words };
-  const mend = `all four backends want ${neededMemoryMb} MB: end other programs, or leave services out of the configuration`;
-  return { about: 'memory', words, mend };
+  const remedy = `all four backends want ${neededMemoryMb} MB: end other programs, or leave services out of the configuration`;
+  return { about: 'memory', words, remedy };
 }
 
 const ask = (...args) => runProgram('docker', args, { timeoutMs: 5_000 }).then((text) => text.trim());
@@ -77,8 +77,9 @@ async function docker() {
   if (engine === '') return { about, words: 'no engine answers; backends run as processes' };
   const compose = await ask('compose', 'version', '--short').catch(() => '');
   if (compose === '') {
-    const mend = process.env.PORTICO_BACKENDS === 'docker' ? { mend: "install Docker's Compose plugin" } : {};
-    return { about, words: `engine ${engine} without Compose v2; backends run as processes`, ...mend };
+    const remedy =
+      process.env.PORTICO_BACKENDS === 'docker' ? { remedy: "install Docker's Compose plugin" } : {};
+    return { about, words: `engine ${engine} without Compose v2; backends run as processes`, ...remedy };
   }
   return { about, words: `engine ${engine}, Compose ${compose}` };
 }
@@ -88,8 +89,8 @@ function platform(engine) {
   const words = `${process.platform} ${process.arch}`;
   const reason = engine === 'docker' ? undefined : whyNotNative();
   if (reason === undefined) return { about: 'platform', words };
-  const mend = `without Docker backends run on Linux with glibc on x64 or arm64, and ${reason}: start a Docker engine`;
-  return { about: 'platform', words, mend };
+  const remedy = `without Docker backends run on Linux with glibc on x64 or arm64, and ${reason}: start a Docker engine`;
+  return { about: 'platform', words, remedy };
 }
 
 /** @returns {Promise<Finding>} */
@@ -97,13 +98,13 @@ async function network() {
   try {
     const { place, reason } = await askRegistry();
     if (reason === undefined) return { about: 'network', words: `${place} answers` };
-    const mend = hasPackages()
+    const remedy = hasPackages()
       ? {}
-      : { mend: 'mend the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY)' };
-    return { about: 'network', words: `${place}, npm's registry, does not answer (${reason})`, ...mend };
+      : { remedy: 'mend the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY)' };
+    return { about: 'network', words: `${place}, npm's registry, does not answer (${reason})`, ...remedy };
   } catch {
-    const mend = hasPackages() ? {} : { mend: 'install npm, or add it to PATH' };
-    return { about: 'network', words: 'not asked: there is no npm', ...mend };
+    const remedy = hasPackages() ? {} : { remedy: 'install npm, or add it to PATH' };
+    return { about: 'network', words: 'not asked: there is no npm', ...remedy };
   }
 }
 
@@ -118,8 +119,8 @@ async function configuration() {
       findings: [{ about: 'settings', words: `usable; serves ${report.services.join(', ')}` }],
     };
   } catch (error) {
-    const mend = 'mend what is named above, or the variables that it names';
-    return { findings: [{ about: 'settings', words: error.message, mend }] };
+    const remedy = 'mend what is named above, or the variables that it names';
+    return { findings: [{ about: 'settings', words: error.message, remedy }] };
   }
 }
 
@@ -132,9 +133,9 @@ async function ports(p, engine, report) {
   if (taken.length === 0)
     return { about: 'ports', words: `${gateway} and those of ${names.join(', ')} are free` };
   const rows = taken.map(({ port, owner, holder }) => `${port} (${owner}) is taken by ${holder}`);
-  const mend =
+  const remedy =
     'end those programs, or move away: PORTICO_HTTP_PORT for the gateway, PORTICO_PORT_BASE for backends';
-  return { about: 'ports', words: rows.join('; '), mend };
+  return { about: 'ports', words: rows.join('; '), remedy };
 }
 
 /** The end of a log, as lines of their own. */
@@ -150,10 +151,10 @@ function running(p, { rows }) {
   return rows.map(({ name, words, isWell, isRunning }) => {
     if (isWell && (isRunning || name !== 'gateway')) return { about: name, words };
     const isDown = !isRunning || name === 'gateway';
-    const mend = isDown
+    const remedy = isDown
       ? `${commandLine('start')} brings up again what is down`
       : `${commandLine('stop')}, then ${commandLine('start')}`;
-    return { about: name, words: words + lastLines(p, name), mend };
+    return { about: name, words: words + lastLines(p, name), remedy };
   });
 }
 
@@ -179,11 +180,11 @@ export async function doctor() {
     ...findings,
     ...(anythingRuns && state ? running(p, state) : [await ports(p, engine, report)]),
   ];
-  for (const { about, words, mend } of all) {
-    console.log(`${mend === undefined ? 'ok   ' : 'WRONG'} ${about.padEnd(10)} ${words}`);
-    if (mend !== undefined) console.log(`${''.padEnd(17)}-> ${mend}`);
+  for (const { about, words, remedy } of all) {
+    console.log(`${remedy === undefined ? 'ok   ' : 'WRONG'} ${about.padEnd(10)} ${words}`);
+    if (remedy !== undefined) console.log(`${''.padEnd(17)}-> ${remedy}`);
   }
-  const wrong = all.filter(({ mend }) => mend !== undefined).length;
+  const wrong = all.filter(({ remedy }) => remedy !== undefined).length;
   const told =
     runningGateway(p) === undefined && !anythingRuns
       ? 'Nothing runs, and nothing keeps it from starting.'

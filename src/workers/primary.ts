@@ -127,7 +127,7 @@ export class Primary {
       case 'failed':
         if (this.announced)
           this.log.error({ worker: place.number, reason: message.message }, 'worker cannot start');
-        else this.abandon(message.message);
+        else this.abort(message.message);
         return;
       case 'collected':
         this.metrics.reported(place.number, message.id, message.snapshot);
@@ -162,7 +162,7 @@ export class Primary {
       if (code !== 0) this.exitCode = 1;
       this.exitWhenEmpty();
     } else if (this.announced) this.replace(place, code, signal);
-    else this.abandon(`worker ${place.number} ended (${signal ?? code}) before it listened`);
+    else this.abort(`worker ${place.number} ended (${signal ?? code}) before it listened`);
   }
 
   private replace(place: Place, code: number, signal: string | null): void {
@@ -175,7 +175,7 @@ export class Primary {
   }
 
   /** What keeps one worker from starting will keep the next. */
-  private abandon(reason: string): void {
+  private abort(reason: string): void {
     if (this.stopping) return;
     this.stopping = true;
     this.exitCode = 1;

@@ -86,7 +86,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['api', 'database', 'cluster', 'streams', 'replicas', 'emulations'],
     ...['redis', 'commands', 'auth', 'settings', 'resp'],
   ],
-  'services/vector': ['routes', 'search', 'embedder', 'tables', 'records', 'filter', 'statements', 'schemas'],
+  'services/vector': ['api', 'search', 'embedder', 'tables', 'records', 'filter', 'statements', 'schemas'],
   'services/broker': ['api', 'peers', 'group', 'produce', 'read', 'kafka', 'records'],
   'services/queue': [
     ...['api', 'schedules', 'intake', 'delivery', 'destinations'],
@@ -129,7 +129,7 @@ it('has no import circle, types included', () => {
 it('imports each driver as a value in one file only', () => {
   const homes: Readonly<Record<string, RegExp>> = {
     ioredis: /^services\/kv\/redis\/connection\.ts$/,
-    pgvector: /^services\/vector\/client\.ts$/,
+    pgvector: /^services\/vector\/vector-database\.ts$/,
     amqplib: /^services\/queue\/rabbitmq\/client\.ts$/,
     pg: /^lib\/postgres\.ts$/,
     kafkajs: /^services\/broker\/kafka\/(client|kafkajs-internals)\.ts$/,

@@ -55,7 +55,7 @@ function load() {
   return {
     counts,
     /** Every key was incremented some more times. */
-    goesOn: async (places: readonly number[] = [0, 1, 2]) => {
+    continues: async (places: readonly number[] = [0, 1, 2]) => {
       const before = counts.map(({ acknowledged }) => acknowledged);
       await eventually(() => {
         for (const i of places) expect(counts[i]?.acknowledged).toBeGreaterThan((before[i] as number) + 10);
@@ -98,7 +98,7 @@ test('the keys lie on three primaries', async () => {
 test('a primary that is exchanged for its replica: no request fails', async () => {
   const clients = load();
   try {
-    await clients.goesOn();
+    await clients.continues();
     const replica = cluster.replicas[1];
     // Redis gives up an exchange that is not done within 5 s; on a busy machine it has to be asked again
     let askedAt = Number.NEGATIVE_INFINITY;
@@ -110,7 +110,7 @@ test('a primary that is exchanged for its replica: no request fails', async () =
       const role = (await replica?.command('ROLE')) as string[];
       expect(role[0]).toBe('master');
     });
-    await clients.goesOn();
+    await clients.continues();
   } finally {
     await clients.stop();
   }
@@ -124,10 +124,10 @@ test('a primary that dies: its keys are refused until its replica takes over, th
   for (const key of KEYS) await run(['SET', key, 0]);
   const clients = load();
   try {
-    await clients.goesOn();
+    await clients.continues();
     await cluster.primaries[0]?.kill();
     await eventually(() => expect(clients.counts[0]?.refused).toBeGreaterThan(20));
-    await clients.goesOn([1, 2]);
+    await clients.continues([1, 2]);
     const rows = JSON.stringify(KEYS.map((key) => ['TYPE', key]));
     const headers = { authorization: `Bearer ${TOKENS.kv}` };
     const reply = await fetch(`${gateway.url}/kv/pipeline`, { method: 'POST', headers, body: rows });
@@ -138,7 +138,7 @@ test('a primary that dies: its keys are refused until its replica takes over, th
         ? { result: 'string' }
         : { error: expect.stringMatching(/nothing was executed/) },
     );
-    await clients.goesOn([0]);
+    await clients.continues([0]);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
   } finally {
     await clients.stop();
@@ -172,7 +172,7 @@ test('a primary that stops in its tracks is left for the one that takes over, al
   for (const key of KEYS) expect((await run(['GET', key], gateway.url, token)).status).toBe(200);
   const clients = load();
   try {
-    await clients.goesOn();
+    await clients.continues();
     paused.pause();
     const other = await run(['GET', KEYS[1]], gateway.url, token);
     expect(other).toMatchObject({ status: 200, body: { result: expect.any(String) } });
@@ -181,12 +181,12 @@ test('a primary that stops in its tracks is left for the one that takes over, al
       const role = (await cluster.replicas[2]?.command('ROLE')) as string[];
       expect(role[0]).toBe('master');
     });
-    await clients.goesOn();
+    await clients.continues();
     paused.resume();
-    await clients.goesOn();
+    await clients.continues();
     await eventually(async () => expect(((await paused.command('ROLE')) as string[])[0]).toBe('slave'));
     const { refused, unknown } = clients.counts[2] as Count;
-    await clients.goesOn();
+    await clients.continues();
     expect(clients.counts[2]).toMatchObject({ refused, unknown });
   } finally {
     paused.resume();

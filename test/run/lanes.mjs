@@ -23,7 +23,7 @@ const needs = {
 };
 
 /** @param {string} path of a test file or a folder of them, from the root */
-const isUnit = (path) => /^test\/(unit|contract\/imports)/.test(path);
+const isUnit = (path) => /^test\/(unit|contract\/(imports|layout))/.test(path);
 
 /** The word that a file of the integration or acceptance ring begins with: a service, or what else it is about. */
 const subjectOf = (path) => /^test\/(?:integration|acceptance)\/([a-z]+)/.exec(path)?.[1] ?? '';

@@ -5,9 +5,9 @@ import { KafkaTimeout } from './kafka/kafka-connection.js';
 import { errorType } from './kafka/kafkajs-internals.js';
 
 /** The body of every error of this contract. */
-export const errorReply = z.object({ error: z.string(), status: z.int() });
+export const errorSchema = z.object({ error: z.string(), status: z.int() });
 
-export function formatError(error: HttpError): z.input<typeof errorReply> {
+export function formatError(error: HttpError): z.input<typeof errorSchema> {
   return { error: error.message, status: error.status };
 }
 

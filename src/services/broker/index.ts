@@ -1,19 +1,17 @@
-import type { Mount, Service } from '../service.js';
-import { routes } from './api/routes.js';
-import { WEBHOOK_CREDENTIALS } from './api/webhook.js';
-import { BrokerMetrics } from './broker-metrics.js';
-import { errorReply, formatError } from './errors.js';
-import { openCluster } from './open-cluster.js';
-import { PeerNetwork } from './peers/peer-network.js';
-import { type BrokerConfig, brokerConfig, type ClusterConfig } from './settings.js';
+import type { Service } from '../service.js';
+import { errorSchema, formatError } from './errors.js';
+import { mountOf } from './mount.js';
+import { routes } from './routes.js';
+import { openBroker } from './runtime.js';
+import { type BrokerSettings, brokerSettings } from './settings.js';
 
 /** Kafka over HTTP: produce, fetch at offsets, consumer groups. */
-export const broker: Service<BrokerConfig> = {
+export const broker: Service<BrokerSettings> = {
   name: 'broker',
-  config: brokerConfig,
+  config: brokerSettings,
   routes,
   formatError,
-  error: errorReply,
+  error: errorSchema,
   exposedHeaders: ['broker-consumer-state', 'broker-delivery', 'broker-partition-errors'],
   secrets: ({ clusters, peers }) => [
     ...(peers.listen === null ? [] : [{ key: 'broker.peers.secret', value: peers.secret }]),
@@ -31,21 +29,5 @@ export const broker: Service<BrokerConfig> = {
       given: brokers.length > 0,
     })),
   mounts: ({ clusters }) => clusters.map(mountOf),
-  open: ({ clusters, peers }, runtime) => {
-    const network = new PeerNetwork(peers, runtime);
-    const metrics = new BrokerMetrics(runtime.metrics, network);
-    const instances = clusters.map((config) => ({
-      ...mountOf(config),
-      ...openCluster(config, runtime, network, metrics),
-    }));
-    network.start();
-    return instances;
-  },
+  open: openBroker,
 };
-
-function mountOf({ name, path, port, users }: ClusterConfig): Mount {
-  const credentials = users.flatMap(({ username, password }) =>
-    password === null ? [] : [{ username, password, principal: { name: username, access: 'full' as const } }],
-  );
-  return { name, path, port, auth: { kind: 'basic', credentials, queryKeys: WEBHOOK_CREDENTIALS } };
-}

@@ -191,14 +191,14 @@ const peers = z
     error: 'gateways that listen for others need a secret',
   });
 
-export const brokerConfig = z.strictObject({
+export const brokerSettings = z.strictObject({
   enabled: serviceSwitch(),
   missing: missingReason('PORTICO_BROKER_MISSING'),
   peers: peers.prefault({}).describe('Several gateways in front of the same Kafka.'),
   clusters: z.array(cluster).prefault([{}]).describe('Kafka clusters, each served at a path of its own.'),
 });
 
-export type BrokerConfig = z.output<typeof brokerConfig>;
+export type BrokerSettings = z.output<typeof brokerSettings>;
 export type PeerSettings = z.output<typeof peers>;
 export type UserSettings = z.output<typeof user>;
-export type ClusterConfig = z.output<typeof cluster>;
+export type ClusterSettings = z.output<typeof cluster>;

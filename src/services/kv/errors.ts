@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
 
@@ -5,6 +6,10 @@ import type { ErrorFormat } from '../../http/route.js';
 const CLASS_WORD = /^[A-Z][A-Z0-9]+ /;
 
 /** The contract's error body: one field, class word first. */
+export const errorSchema = z.object({
+  error: z.string().describe('Class word (ERR, NOPERM, WRONGPASS ...) and explanation.'),
+});
+
 export const formatError: ErrorFormat = (error: HttpError) => ({ error: errorText(error) });
 
 /** The text of an error reply, class word first. */

@@ -9,17 +9,17 @@ import { LeaseKeeper } from './delivery/lease-keeper.js';
 import { signer } from './delivery/signature.js';
 import { Worker } from './delivery/worker.js';
 import type { DestinationPlaces } from './destinations/destination-places.js';
+import type { QueueMetrics } from './metrics.js';
 import type { HeldMessages } from './order/held-messages.js';
 import type { OrderedQueues } from './order/ordered-queues.js';
 import type { QueueDeletions } from './order/queue-deletions.js';
 import { Sweeper } from './order/sweeper.js';
-import type { QueueMetrics } from './queue-metrics.js';
 import { BrokerLink, type Channel } from './rabbitmq/client.js';
 import type { TicketPublisher } from './rabbitmq/publisher.js';
 import type { TicketSender } from './rabbitmq/ticket-sender.js';
 import type { Topology } from './rabbitmq/topology.js';
 import { Scheduler, type SchedulerTools } from './schedules/scheduler.js';
-import type { QueueConfig } from './schemas.js';
+import type { QueueSettings } from './settings.js';
 import type { EventPartitions } from './store/event-partitions.js';
 import type { MessageUpkeep } from './store/message-upkeep.js';
 import type { Purge } from './store/purge.js';
@@ -33,7 +33,7 @@ import type { MessageStore } from './store/store.js';
 const RESPONSE_BYTES = 128 * 1024 * 1024;
 
 export interface DeliveryParts {
-  readonly config: QueueConfig;
+  readonly config: QueueSettings;
   readonly runtime: ServiceRuntime;
   readonly topology: Topology;
   readonly declare: (channel: Channel) => Promise<void>;

@@ -1,15 +1,15 @@
-import type { AuthScheme } from '../../http/route.js';
-import type { Mount, Service } from '../service.js';
+import type { Service } from '../service.js';
 import { errorSchema, formatError } from './errors.js';
-import { queueRoutes } from './routes.js';
+import { mountOf } from './mount.js';
+import { routes } from './routes.js';
 import { openQueue } from './runtime.js';
-import { type QueueConfig, queueConfigSchema } from './schemas.js';
+import { type QueueSettings, queueSettings } from './settings.js';
 
 /** Messages to any URL: published once, delivered at least once, through RabbitMQ with Postgres as memory. */
-export const queue: Service<QueueConfig> = {
+export const queue: Service<QueueSettings> = {
   name: 'queue',
-  config: queueConfigSchema,
-  routes: queueRoutes,
+  config: queueSettings,
+  routes,
   formatError,
   error: errorSchema,
   exposedHeaders: [],
@@ -24,25 +24,5 @@ export const queue: Service<QueueConfig> = {
     { backend: 'postgres', key: 'queue.databaseUrl', given: databaseUrl !== null },
   ],
   mounts: (config) => [mountOf(config)],
-  open: (config, runtime) => [{ ...mountOf(config), ...openQueue(config, runtime) }],
+  open: openQueue,
 };
-
-function mountOf({ path, port, token, readOnlyToken }: QueueConfig): Mount {
-  return { name: 'default', path, port, auth: authOf(token, readOnlyToken) };
-}
-
-/** The quota's documents send the token without `Bearer`; webhook senders can only put it into the query. */
-function authOf(token: string | null, readOnlyToken: string | null): AuthScheme {
-  const known = [
-    { token, principal: { name: 'queue', access: 'full' } as const },
-    { token: readOnlyToken, principal: { name: 'queue read-only', access: 'read' } as const },
-  ];
-  return {
-    kind: 'bearer',
-    credentials: known.flatMap(({ token: text, principal }) =>
-      text === null ? [] : [{ token: text, principal }],
-    ),
-    queryKey: 'qstash_token',
-    bareToken: true,
-  };
-}

@@ -9,11 +9,11 @@ import { keyRoutes } from './api/key-routes.js';
 import { messageRoutes } from './api/message-routes.js';
 import { orderedQueueRoutes } from './api/ordered-queue-routes.js';
 import { publishRoutes } from './api/publish-routes.js';
-import { quotaReply } from './api/reply-schemas.js';
 import { scheduleRoutes } from './api/schedule-routes.js';
 import { urlGroupRoutes } from './api/url-group-routes.js';
+import type { QueueDeps } from './deps.js';
 import { unavailable } from './errors.js';
-import type { QueueDeps } from './queue-deps.js';
+import { quotaReply } from './schemas.js';
 
 const quota = jsonRoute<QueueDeps>()({
   operationId: 'queue.quota',
@@ -55,7 +55,7 @@ function guarded(route: Route<QueueDeps>): Route<QueueDeps> {
   return { ...route, handle } as Route<QueueDeps>;
 }
 
-export const queueRoutes: readonly Route<QueueDeps>[] = [
+export const routes: readonly Route<QueueDeps>[] = [
   ...publishRoutes,
   batchRoute,
   ...messageRoutes,

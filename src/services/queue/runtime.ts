@@ -6,24 +6,25 @@ import { Outbound } from '../../lib/outbound.js';
 import { type Database, migrate, openDatabase } from '../../lib/postgres.js';
 import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
 import { openDelivery } from './delivery.js';
+import type { QueueDeps } from './deps.js';
 import { DestinationPlaces } from './destinations/destination-places.js';
 import { formatError } from './errors.js';
 import { RefusedMessages } from './intake/refused-messages.js';
 import { DailyUsage } from './intake/usage.js';
+import { QueueMetrics } from './metrics.js';
+import { mountOf } from './mount.js';
 import { FlowControls } from './order/flow-controls.js';
 import { HeldMessages } from './order/held-messages.js';
 import { OrderedQueues } from './order/ordered-queues.js';
 import { QueueDeletions } from './order/queue-deletions.js';
-import type { QueueDeps } from './queue-deps.js';
-import { QueueMetrics } from './queue-metrics.js';
 import { BrokerLink, type Channel, type ConfirmChannel } from './rabbitmq/client.js';
 import { declareAll } from './rabbitmq/declarations.js';
 import { TicketPublisher } from './rabbitmq/publisher.js';
 import { TicketSender } from './rabbitmq/ticket-sender.js';
 import { describeTopology, type Topology } from './rabbitmq/topology.js';
-import { queueRoutes } from './routes.js';
+import { routes } from './routes.js';
 import { Schedules } from './schedules/schedules.js';
-import type { QueueConfig } from './schemas.js';
+import type { QueueSettings } from './settings.js';
 import { DeadLetterStore } from './store/dead-letter-store.js';
 import { EventLog } from './store/event-log.js';
 import { EventPartitions } from './store/event-partitions.js';
@@ -46,10 +47,8 @@ const REQUEST_MS = 10_000;
  */
 const PLANNING = { jit: 'off', enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off' };
 
-type Opened = Omit<ServiceInstance, 'name' | 'path' | 'port' | 'auth'>;
-
 /** Connects the queue's parts. They are released in the opposite order: deliveries end first, connections last. */
-export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened {
+export function openQueue(config: QueueSettings, runtime: ServiceRuntime): readonly ServiceInstance[] {
   const { log, lifecycle } = runtime;
   const database = openStoreDatabase(config, runtime, () => migrated.redo());
   const topology = describeTopology(config.prefix);
@@ -78,19 +77,22 @@ export function openQueue(config: QueueConfig, runtime: ServiceRuntime): Opened 
     const scheduler = { schedules, address: deps, intake: accept, heldMessages, usage, onAccepted, log };
     openDelivery({ ...parts, config, runtime, topology, declare, database, outbound, metrics, scheduler });
   });
-  return {
-    routes: bindRoutes(queueRoutes, deps),
-    formatError,
-    bodyLimit: config.maxMessageSize,
-    bodyLimits: { 'queue.batch': config.maxBatchSize },
-    timeoutMs: REQUEST_MS,
-    backends: [rabbitmqBackend(link, topology), postgresBackend(database, migrated)],
-  };
+  return [
+    {
+      ...mountOf(config),
+      routes: bindRoutes(routes, deps),
+      formatError,
+      bodyLimit: config.maxMessageSize,
+      bodyLimits: { 'queue.batch': config.maxBatchSize },
+      timeoutMs: REQUEST_MS,
+      backends: [rabbitmqBackend(link, topology), postgresBackend(database, migrated)],
+    },
+  ];
 }
 
 /** What holds no timer and no socket of its own. */
 function openParts(
-  config: QueueConfig,
+  config: QueueSettings,
   { log, now }: ServiceRuntime,
   database: Database,
   publisher: TicketPublisher,
@@ -140,7 +142,7 @@ function openParts(
 }
 
 function depsOf(
-  config: QueueConfig,
+  config: QueueSettings,
   { log, lifecycle, now }: ServiceRuntime,
   guard: AddressGuard,
   parts: ReturnType<typeof openParts>,
@@ -165,7 +167,7 @@ function depsOf(
 }
 
 function openStoreDatabase(
-  config: QueueConfig,
+  config: QueueSettings,
   { log, lifecycle }: ServiceRuntime,
   onMissingTable: () => void,
 ): Database {
@@ -185,7 +187,7 @@ function openStoreDatabase(
 type Declare = (channel: Channel) => Promise<void>;
 
 function openPublishing(
-  config: QueueConfig,
+  config: QueueSettings,
   { log, lifecycle }: ServiceRuntime,
   topology: Topology,
   declare: Declare,

@@ -1,166 +1,213 @@
 import { z } from 'zod';
-import { isAllowEntry } from '../../lib/address-guard.js';
-import {
-  backendUrl,
-  basePath,
-  milliseconds,
-  missingReason,
-  postgresUrl,
-  secret,
-  serviceSwitch,
-  tcpPort,
-} from '../../lib/settings.js';
 
-const identifier = (what: string) =>
-  z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, `expected ${what} of lower-case letters, digits and "_"`);
-
-/** Longest time for one attempt, in s: RabbitMQ takes back what is not acknowledged within 30 min. */
-const MAX_ATTEMPT_S = 1_500;
-
-const MAX_DELAY_S = 10 * 365 * 86_400;
-
-/** The limits that `GET /v1/quota` reports. */
-const quotaSettings = {
-  maxMessageSize: z
-    .int()
-    .min(1)
-    .max(64 * 1024 * 1024)
-    .default(1_048_576)
-    .describe("Largest body of a message in bytes; a destination's response is cut to it for callbacks."),
-  maxTopics: z.int().min(0).max(100_000).default(20).describe('Most URL groups.'),
-  maxEndpointsPerTopic: z.int().min(1).max(10_000).default(100).describe('Most endpoints of one URL group.'),
-  maxSchedules: z.int().min(0).max(100_000).default(100).describe('Most schedules.'),
-  maxRequestsPerDay: z
-    .int()
-    .default(0)
-    .describe('Most messages a UTC day, over all gateways; 0 or less is no limit.'),
-  maxRetries: z.int().min(0).max(1_000).default(5).describe('Most retries that a message may ask for.'),
-  maxDelay: z
-    .int()
-    .min(0)
-    .max(MAX_DELAY_S)
-    .default(2_592_000)
-    .describe('Longest delay of a message, in seconds.'),
-  retention: z
-    .int()
-    .min(60)
-    .max(MAX_DELAY_S)
-    .default(604_800)
-    .describe('How long dead letters are kept, in seconds.'),
-  timeout: z
-    .int()
-    .min(1)
-    .max(MAX_ATTEMPT_S)
-    .default(300)
-    .describe('Longest time for one delivery attempt, in seconds.'),
-};
-
-export const queueConfigSchema = z.strictObject({
-  enabled: serviceSwitch(),
-  missing: missingReason('PORTICO_QUEUE_MISSING'),
-  path: basePath().default('/queue').describe('Where the service is mounted.'),
-  port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
-  rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
-    'Address of RabbitMQ, such as amqp://user:password@host:5672.',
-  ),
-  databaseUrl: postgresUrl('PORTICO_DATABASE_URL').describe(
-    'Address of Postgres, which remembers the messages.',
-  ),
-  schema: identifier('a name')
-    .default('portico_queue')
-    .describe('Postgres schema with the tables of the queue.'),
-  prefix: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected 1 to 40 letters, digits, "_" or "-"')
-    .default('portico')
-    .describe('Begins the names of all exchanges and queues in RabbitMQ.'),
-  poolSize: z.int().min(2).max(100).default(10).describe('Most connections to Postgres.'),
-  token: secret('PORTICO_QUEUE_TOKEN').nullable().default(null).describe('Bearer token of the senders.'),
-  readOnlyToken: secret('PORTICO_QUEUE_READONLY_TOKEN')
-    .nullable()
-    .default(null)
-    .describe('Bearer token that may look at everything and change nothing.'),
-  currentSigningKey: secret('PORTICO_QUEUE_CURRENT_SIGNING_KEY')
-    .nullable()
-    .default(null)
-    .describe('Signs deliveries; receivers verify with it.'),
-  nextSigningKey: secret('PORTICO_QUEUE_NEXT_SIGNING_KEY')
-    .nullable()
-    .default(null)
-    .describe('The key that receivers accept beside the current one, which it will replace.'),
-  headerPrefix: z
-    .enum(['Upstash', 'Service'])
-    .default('Upstash')
-    .describe('Prefix of the headers of deliveries whose sender used none.'),
-  allowedDestinations: z
-    .array(z.string().refine(isAllowEntry, 'expected a network (10.0.0.0/8), an address or a host name'))
-    .default([])
-    .meta({ env: 'PORTICO_QUEUE_ALLOWED_DESTINATIONS' })
-    .describe(
-      'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
-    ),
-  concurrency: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(200)
-    .describe('Deliveries in flight at once, beside those that wait for an answer.'),
-  waitingConcurrency: z
-    .int()
-    .min(8)
-    .max(20_000)
-    .default(2_000)
-    .describe(
-      'Deliveries at once that have waited for their answer for longer than slowAfterMs; of the free places of these one destination may fill an eighth, one flow-control key a quarter.',
-    ),
-  destinationConcurrency: z
-    .int()
-    .min(1)
-    .max(10_000)
-    .default(100)
-    .describe('Of both, how many to one destination (scheme, host and port).'),
-  slowAfterMs: milliseconds(500, 50).describe(
-    'From then on a delivery counts as waiting for its answer and makes room for others.',
-  ),
-  circuitFailures: z
-    .int()
-    .min(0)
-    .max(100_000)
-    .default(20)
-    .describe(
-      'Deliveries to one destination in a row that waited in vain, after which its circuit opens; 0: never.',
-    ),
-  circuitOpenMs: milliseconds(30_000, 100).describe(
-    'How long an open circuit keeps messages back until a probe is delivered, and the next.',
-  ),
-  leaseMs: milliseconds(30_000, 1_000).describe(
-    'After a crash, how long a message that was being delivered rests before another gateway takes it.',
-  ),
-  sweepIntervalMs: milliseconds(5_000, 100).describe('How often lost messages are looked for.'),
-  sweepGraceMs: milliseconds(30_000, 1_000).describe('How long after its time a message counts as lost.'),
-  logRetention: z
-    .int()
-    .min(60)
-    .max(MAX_DELAY_S)
-    .default(86_400)
-    .describe('How long finished messages and the log of what happened to them are kept, in seconds.'),
-  maxLoggedResponse: z
-    .int()
-    .min(0)
-    .max(64 * 1024 * 1024)
-    .default(16_384)
-    .describe(
-      "What the log keeps of the body and of the headers of a failed attempt's response, in bytes; the dead letter has all of the last one.",
-    ),
-  deduplicationMs: milliseconds(600_000, 1_000).describe('How long a deduplication id holds.'),
-  maxBatchSize: z
-    .int()
-    .min(1)
-    .max(104_857_600)
-    .default(16_777_216)
-    .describe('Largest body of a batch in bytes.'),
-  stopGraceMs: milliseconds(10_000, 0).describe('How long attempts may go on when the gateway stops.'),
-  ...quotaSettings,
+const published = z.object({
+  messageId: z.string().describe('Begins with msg_; of an earlier message when this one repeats it.'),
+  url: z.string().describe('The destination, as it was sent.'),
+  deduplicated: z.literal(true).optional().describe('Nothing was stored: an earlier message has the key.'),
 });
 
-export type QueueConfig = z.output<typeof queueConfigSchema>;
+const headerLists = z.record(z.string(), z.array(z.string()));
+
+/** An object of a URL, an array of a URL group. */
+export const publishReply = z.union([published, z.array(published)]).meta({ id: 'PublishReply' });
+
+export const batchReply = z
+  .array(z.union([published, z.array(published), z.object({ error: z.string() })]))
+  .meta({ id: 'BatchReply' });
+
+export const nothingReply = z.object({});
+
+export const cancelReply = z.object({
+  cancelled: z.int(),
+  cursor: z.string().optional().describe('Where a search among very many messages stopped.'),
+});
+export const deletedReply = z.object({
+  deleted: z.int(),
+  cursor: z.string().optional().describe('There may be more.'),
+});
+export const resentReply = z.union([
+  z.object({ cursor: z.string(), responses: z.array(z.object({ messageId: z.string() })) }),
+  z.object({ messageId: z.string() }),
+]);
+
+export const messageReply = z
+  .object({
+    messageId: z.string(),
+    url: z.string(),
+    topicName: z.string().optional(),
+    endpointName: z.string().optional(),
+    method: z.string(),
+    header: headerLists,
+    body: z.string().optional(),
+    bodyBase64: z.string().optional().describe('Instead of body, where the bytes are no text.'),
+    maxRetries: z.int(),
+    notBefore: z.number().describe('Unix time in ms.'),
+    createdAt: z.number().describe('Unix time in ms.'),
+    callback: z.string().optional(),
+    callbackHeader: headerLists.optional(),
+    failureCallback: z.string().optional(),
+    failureCallbackHeader: headerLists.optional(),
+    queueName: z.string().optional(),
+    scheduleId: z.string().optional(),
+    callerIP: z.string().optional(),
+    callerIp: z.string().optional(),
+    label: z.string().optional(),
+    labels: z.array(z.string()).optional(),
+    flowControlKey: z.string().optional(),
+    parallelism: z.int().optional(),
+    rate: z.int().optional(),
+    period: z.int().optional().describe('Seconds.'),
+    retryDelayExpression: z.string().optional(),
+  })
+  .meta({ id: 'QueueMessage' });
+
+export const deadLetterReply = messageReply
+  .extend({
+    dlqId: z.string(),
+    responseStatus: z.int().describe('0: no response came.'),
+    responseHeader: headerLists,
+    responseBody: z.string().optional(),
+    responseBodyBase64: z.string().optional(),
+    error: z.string().optional().describe('Why no response came.'),
+  })
+  .meta({ id: 'DeadLetter' });
+
+export const deadLettersReply = z.object({
+  messages: z.array(deadLetterReply),
+  cursor: z.string().optional(),
+});
+
+const event = messageReply
+  .extend({
+    time: z.number().describe('Unix time in ms.'),
+    state: z.string(),
+    body: z.string().describe('Base64.'),
+    nextDeliveryTime: z.number().optional(),
+    error: z.string().optional(),
+    responseStatus: z.int().optional(),
+    responseHeader: headerLists.optional(),
+    responseHeaders: headerLists.optional(),
+    responseBody: z
+      .string()
+      .optional()
+      .describe('Base64; the first maxLoggedResponse bytes. The dead letter has all of the last response.'),
+    timeout: z.number().optional().describe('ms'),
+    callbackHeaders: headerLists.optional(),
+    failureCallbackHeaders: headerLists.optional(),
+    retryDelayExpr: z.string().optional(),
+  })
+  .meta({ id: 'QueueEvent' });
+
+export const eventsReply = z.union([
+  z.object({ events: z.array(event), cursor: z.string().optional() }),
+  z.object({ logs: z.array(event), cursor: z.string().optional() }),
+]);
+
+export const urlGroupReply = z
+  .object({
+    name: z.string(),
+    createdAt: z.number().describe('Unix time in ms.'),
+    updatedAt: z.number(),
+    endpoints: z.array(z.object({ name: z.string().optional(), url: z.string() })),
+  })
+  .meta({ id: 'UrlGroup' });
+
+export const orderedQueueReply = z
+  .object({
+    name: z.string(),
+    createdAt: z.number().describe('Unix time in ms.'),
+    updatedAt: z.number(),
+    parallelism: z.int(),
+    paused: z.boolean(),
+    lag: z.int().describe('Messages that are not finished.'),
+  })
+  .meta({ id: 'OrderedQueue' });
+
+export const scheduleCreatedReply = z.object({
+  scheduleId: z.string(),
+  deduplicated: z.literal(true).optional(),
+});
+
+export const scheduleReply = z
+  .object({
+    scheduleId: z.string(),
+    cron: z.string(),
+    destination: z.string(),
+    method: z.string(),
+    header: headerLists,
+    body: z.string().optional(),
+    bodyBase64: z.string().optional(),
+    retries: z.int(),
+    delay: z.int().optional().describe('Seconds.'),
+    callback: z.string().optional(),
+    failureCallback: z.string().optional(),
+    callerIP: z.string().optional(),
+    callerIp: z.string().optional(),
+    isPaused: z.boolean(),
+    queueName: z.string().optional(),
+    flowControlKey: z.string().optional(),
+    parallelism: z.int().optional(),
+    rate: z.int().optional(),
+    period: z.int().optional(),
+    retryDelayExpression: z.string().optional(),
+    label: z.string().optional(),
+    labels: z.array(z.string()).optional(),
+    createdAt: z.number(),
+    lastScheduleTime: z.number().optional(),
+    nextScheduleTime: z.number().optional(),
+    lastScheduleStates: z.record(z.string(), z.enum(['IN_PROGRESS', 'SUCCESS', 'FAIL'])).optional(),
+  })
+  .meta({ id: 'Schedule' });
+
+export const flowControlReply = z
+  .object({
+    flowControlKey: z.string(),
+    waitListSize: z.int(),
+    parallelismMax: z.int().optional(),
+    parallelismCount: z.int(),
+    rateMax: z.int().optional(),
+    rateCount: z.int(),
+    ratePeriod: z.int().describe('Seconds.'),
+    ratePeriodStart: z.int().describe('Unix time in seconds.'),
+    isPaused: z.boolean(),
+    isPinnedParallelism: z.boolean(),
+    isPinnedRate: z.boolean(),
+  })
+  .meta({ id: 'FlowControl' });
+
+export const globalParallelismReply = z.object({ parallelismMax: z.int(), parallelismCount: z.int() });
+
+export const destinationsReply = z
+  .array(
+    z
+      .object({
+        destination: z.string().describe('Scheme, host and port.'),
+        circuit: z
+          .enum(['closed', 'open', 'half-open'])
+          .describe('open: messages are kept back; half-open: a probe is under way.'),
+        failures: z.int().describe('Deliveries in a row that waited in vain.'),
+        active: z.int().describe('Deliveries under way that have only begun.'),
+        waiting: z.int().describe('Deliveries under way that wait for their answer.'),
+        turnedAway: z.int().describe('How often messages were put off since the destination last answered.'),
+        openedAt: z.int().optional().describe('When the circuit opened, Unix time in ms.'),
+        nextProbeAt: z.int().optional().describe('When the next probe may begin, Unix time in ms.'),
+      })
+      .meta({ id: 'QueueDestination' }),
+  )
+  .describe('As the process that answers sees them.');
+
+export const keysReply = z.object({ current: z.string(), next: z.string() }).meta({ id: 'SigningKeys' });
+
+export const quotaReply = z
+  .object({
+    maxTopics: z.int().describe('URL groups that may be created.'),
+    maxEndpointsPerTopic: z.int(),
+    maxMessageSize: z.int().describe('Bytes.'),
+    maxRetries: z.int(),
+    maxSchedules: z.int(),
+    maxRequestsPerDay: z.int().describe('0 or less: no limit.'),
+    retention: z.int().describe('Seconds that dead letters are kept.'),
+    timeout: z.int().describe('Seconds for one delivery attempt.'),
+    maxDelay: z.int().describe('Seconds.'),
+  })
+  .meta({ id: 'Quota' });

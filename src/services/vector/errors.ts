@@ -1,9 +1,12 @@
+import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { NoSlot } from '../../lib/fair-slots.js';
 import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
 
-/** The contract's error body. */
-export function formatError(error: HttpError): { error: string; status: number } {
+/** The body of every error of this contract. */
+export const errorSchema = z.object({ error: z.string(), status: z.int() });
+
+export function formatError(error: HttpError): z.input<typeof errorSchema> {
   // clients of this contract look for these words
   const text = error.code === 'unauthorized' ? 'Unauthorized: Invalid auth token' : error.message;
   return { error: text, status: error.status };

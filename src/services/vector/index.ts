@@ -1,12 +1,9 @@
-import { bindRoutes } from '../../http/route.js';
-import type { Mount, Service, ServiceInstance, ServiceRuntime } from '../service.js';
-import { openVectorDatabase } from './client.js';
-import { formatError } from './errors.js';
-import { PreparedIndex } from './prepared-index.js';
-import { routes } from './routes/routes.js';
-import { errorReply } from './schemas/replies.js';
-import { type IndexSettings, type VectorSettings, vectorSettings } from './settings.js';
-import { SharedConnections } from './shared-connections.js';
+import type { Service } from '../service.js';
+import { errorSchema, formatError } from './errors.js';
+import { mountOf } from './mount.js';
+import { routes } from './routes.js';
+import { openVector } from './runtime.js';
+import { type VectorSettings, vectorSettings } from './settings.js';
 
 /** Vector indexes on Postgres with pgvector. */
 export const vector: Service<VectorSettings> = {
@@ -14,7 +11,7 @@ export const vector: Service<VectorSettings> = {
   config: vectorSettings,
   routes,
   formatError,
-  error: errorReply,
+  error: errorSchema,
   exposedHeaders: [],
   secrets: ({ indexes }) =>
     indexes.flatMap(({ token, readOnlyToken }, i) => [
@@ -27,39 +24,5 @@ export const vector: Service<VectorSettings> = {
     { backend: 'postgres', key: 'vector.database.url', given: database.url !== null },
   ],
   mounts: ({ indexes }) => indexes.map(mountOf),
-  open,
+  open: openVector,
 };
-
-function mountOf({ name, path, port, token, readOnlyToken }: IndexSettings): Mount {
-  const credentials = [
-    ...(token === null ? [] : [{ token, principal: { name: 'token', access: 'full' as const } }]),
-    ...(readOnlyToken === null
-      ? []
-      : [{ token: readOnlyToken, principal: { name: 'read-only token', access: 'read' as const } }]),
-  ];
-  return { name, path, port, auth: { kind: 'bearer', credentials } };
-}
-
-function open(config: VectorSettings, { log, lifecycle }: ServiceRuntime): readonly ServiceInstance[] {
-  const { url, schema } = config.database;
-  if (url === null) throw new Error('vector.database.url is missing');
-  const remake = () => {
-    for (const index of indexes) index.remake();
-  };
-  const database = openVectorDatabase({ ...config.database, url }, remake, log, lifecycle);
-  const connections = new SharedConnections(database, config.database);
-  const indexes = config.indexes.map(
-    (settings) => new PreparedIndex({ database, connections, schema, settings, log, lifecycle }),
-  );
-  return indexes.map((index) => {
-    const { settings } = index;
-    return {
-      ...mountOf(settings),
-      routes: bindRoutes(routes, { index }),
-      formatError,
-      bodyLimit: settings.bodyLimit,
-      timeoutMs: settings.timeoutMs,
-      backends: [{ name: 'postgres', check: () => index.check() }],
-    };
-  });
-}

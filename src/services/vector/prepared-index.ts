@@ -120,7 +120,7 @@ export class PreparedIndex {
       if (isOlder(tables.pgvectorVersion, SOUND_PGVECTOR)) {
         log.warn(
           { version: tables.pgvectorVersion },
-          `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which mends faults of HNSW indexes`,
+          `pgvector is older than ${SOUND_PGVECTOR.join('.')}, which fixes faults of HNSW indexes`,
         );
       }
       this.tables = tables;

@@ -5,7 +5,7 @@ import {
   recordsBody,
   timestampParams,
   topicParams,
-} from '../../../src/services/broker/records/schemas.js';
+} from '../../../src/services/broker/schemas.js';
 
 test.each([[undefined], [null], [{}], [[]]])('a commit of %j means what was delivered', (body) => {
   expect(commitBody.parse(body)).toEqual([]);

@@ -1,10 +1,11 @@
 import { JsonText, Reply, type Route, type RouteContext } from '../../../http/route.js';
 import { deadlineOf } from '../../../lib/deadline.js';
 import type { Access } from '../access.js';
-import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from '../deps.js';
+import type { BrokerDeps } from '../deps.js';
 import type { InstanceName } from '../group/instance-state.js';
 import type { RoutedInstances } from '../peers/routed-instances.js';
-import * as schemas from '../records/schemas.js';
+import * as schemas from '../schemas.js';
+import { accessOf, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './broker-route.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
 const consumeErrors = [400, 401, 403, 404, 409, 503, 504] as const;

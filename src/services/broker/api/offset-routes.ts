@@ -1,9 +1,10 @@
 import type { Route } from '../../../http/route.js';
-import { accessOf, type BrokerDeps, brokerRoute, OFFSETS_WAIT_MS, waitOf } from '../deps.js';
+import type { BrokerDeps } from '../deps.js';
 import { committedOffsets } from '../group/group-offsets.js';
 import { existingPartitions, partitionKey } from '../kafka/partitions.js';
 import { offsetsAt } from '../read/topic-offsets.js';
-import * as schemas from '../records/schemas.js';
+import * as schemas from '../schemas.js';
+import { accessOf, brokerRoute, OFFSETS_WAIT_MS, waitOf } from './broker-route.js';
 
 const errors = [400, 401, 403, 404, 503, 504] as const;
 

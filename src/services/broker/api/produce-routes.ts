@@ -1,7 +1,8 @@
 import { JsonText, type Route, type RouteContext } from '../../../http/route.js';
 import { sliced } from '../../../lib/slices.js';
-import { accessOf, type BrokerDeps, brokerRoute } from '../deps.js';
-import * as schemas from '../records/schemas.js';
+import type { BrokerDeps } from '../deps.js';
+import * as schemas from '../schemas.js';
+import { accessOf, brokerRoute } from './broker-route.js';
 
 const errors = [400, 401, 403, 404, 413, 503, 504] as const;
 

@@ -1,7 +1,8 @@
 import { JsonText, Reply, type Route } from '../../../http/route.js';
-import { accessOf, type BrokerDeps, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from '../deps.js';
+import type { BrokerDeps } from '../deps.js';
 import type { PartitionError } from '../read/fetcher.js';
-import * as schemas from '../records/schemas.js';
+import * as schemas from '../schemas.js';
+import { accessOf, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './broker-route.js';
 
 /** Entries in the header that tells of partitions which could not be read: a header must stay small. */
 const TOLD_ERRORS = 20;

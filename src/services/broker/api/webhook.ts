@@ -4,7 +4,7 @@ import { HttpError } from '../../../http/errors.js';
 import { queryParameters } from '../../../http/query.js';
 import type { RawRoute, Route } from '../../../http/route.js';
 import type { BrokerDeps } from '../deps.js';
-import * as schemas from '../records/schemas.js';
+import * as schemas from '../schemas.js';
 import { produce } from './produce-routes.js';
 
 /** The query parameters that may carry the credentials of this path. */

@@ -1,4 +1,4 @@
-import type { GroupAssignments } from '../records/schemas.js';
+import type { GroupAssignments } from '../schemas.js';
 
 export interface InstanceName {
   readonly group: string;

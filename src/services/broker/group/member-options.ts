@@ -1,7 +1,7 @@
 import type { Logger } from '../../../lib/logger.js';
 import type { Cluster } from '../kafka/cluster.js';
 import type { LogReader } from '../read/log-reader.js';
-import type { ConsumerHeaders } from '../records/schemas.js';
+import type { ConsumerHeaders } from '../schemas.js';
 import type { Tallies } from '../tallies.js';
 import type { Coordinators } from './coordinators.js';
 import type { OffsetReset } from './start-offsets.js';

@@ -5,7 +5,7 @@ import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { CommitRequest } from '../group/group-offsets.js';
 import { groupsOf, type InstanceName, type InstanceState, type Wait } from '../group/instance-state.js';
 import { NO_MESSAGES } from '../records/messages-json.js';
-import type { ConsumerHeaders, GroupAssignments } from '../records/schemas.js';
+import type { ConsumerHeaders, GroupAssignments } from '../schemas.js';
 import type { Tallies } from '../tallies.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peer-protocol.js';

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RecordToWrite } from '../records/record-encoder.js';
-import type { Metadata } from '../records/schemas.js';
+import type { Metadata } from '../schemas.js';
 import type { Outgoing } from './produce-queue.js';
 
 /** Who waits for an answer, or no longer does. */

@@ -7,7 +7,7 @@ import { partitionKey, unknownPartition } from '../kafka/partitions.js';
 import type { Topic } from '../kafka/topics.js';
 import { LEADER_PAUSE_MS, pause } from '../kafka/waits.js';
 import type { Compression, RecordToWrite } from '../records/record-encoder.js';
-import type { Metadata, RecordInput } from '../records/schemas.js';
+import type { Metadata, RecordInput } from '../schemas.js';
 import type { Tallies } from '../tallies.js';
 import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';

@@ -1,6 +1,7 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../../http/route.js';
 import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
+import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { isPassing, isPassingForScript } from '../resp/passing.js';
 import type { RespValue } from '../resp/resp-decoder.js';
@@ -8,7 +9,6 @@ import type { Command } from '../resp/resp-encoder.js';
 import { formatOf, singleAnswer } from './answer-format.js';
 import { answerRows } from './answer-rows.js';
 import { handlePipeline, handleTransaction } from './batch-handlers.js';
-import type { KvDeps } from './deps.js';
 import { commandOfJson } from './json-arguments.js';
 import { largeCommandOfJson } from './large-arguments.js';
 import { commandOfPath } from './path-arguments.js';

@@ -2,10 +2,10 @@ import { contractHeader } from '../../../http/headers.js';
 import type { RawReply, RawRequest, RouteContext } from '../../../http/route.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import type { Row } from '../commands/commands.js';
+import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Answer } from './answer-format.js';
-import type { KvDeps } from './deps.js';
 
 /** Sends rows that are answered by one reply each: to the primary, or to a replica where there are some. */
 export function send(

@@ -1,12 +1,12 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RawStream } from '../../../http/raw-stream.js';
 import type { RawRoute } from '../../../http/route.js';
+import type { KvDeps } from '../deps.js';
 import type { Denials } from '../redis/denials.js';
 import { HEARTBEAT } from '../streams/event-text.js';
 import { type StreamKind, type Topic, topicKey } from '../streams/topic.js';
 import { RefusedByRedis } from '../streams/wanted-topic.js';
 import { singleAnswer } from './answer-format.js';
-import type { KvDeps } from './deps.js';
 import { segmentsOfPath } from './path-arguments.js';
 
 type Handle = RawRoute<KvDeps>['handle'];

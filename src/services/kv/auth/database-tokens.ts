@@ -1,4 +1,4 @@
-import type { DatabaseSettings } from '../settings/schemas.js';
+import type { DatabaseSettings } from '../settings.js';
 import { derivedToken, RestTokens } from './rest-tokens.js';
 
 export interface DatabaseTokens {

@@ -4,7 +4,7 @@ import type { Endpoint } from '../redis/connection.js';
 import { endpointOf } from '../redis/endpoint.js';
 import { ReadYourWrites } from '../replicas/read-your-writes.js';
 import { Replica } from '../replicas/replica.js';
-import type { DatabaseSettings } from '../settings/schemas.js';
+import type { DatabaseSettings } from '../settings.js';
 import type { KvClient } from './client.js';
 
 /** Connects to a database's replicas; `undefined` where the configuration names none. */

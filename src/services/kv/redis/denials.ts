@@ -1,4 +1,4 @@
-import type { DatabaseSettings } from '../settings/schemas.js';
+import type { DatabaseSettings } from '../settings.js';
 import { endpointOf } from './endpoint.js';
 
 /** What a database refuses beside what never runs over HTTP. */

@@ -4,15 +4,15 @@ import { HttpError, toHttpError } from '../../../http/errors.js';
 import type { RawRoute } from '../../../http/route.js';
 import { boundedRecord } from '../../../lib/bounded-list.js';
 import { Pace } from '../../../lib/slices.js';
+import type { QueueDeps } from '../deps.js';
 import {
   type AddressedMessages,
   addressedMessages,
   type PublishRequest,
 } from '../intake/addressed-messages.js';
 import { refuseWorkflows } from '../intake/workflow-headers.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { batchReply } from '../schemas.js';
 import { acceptAll } from './publish-routes.js';
-import { batchReply } from './reply-schemas.js';
 
 /** Entries that are worked on at once: enough for the store to take many with one statement. */
 const AT_ONCE = 200;

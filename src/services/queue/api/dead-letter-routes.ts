@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRequest, type RawRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { asText } from '../intake/control-headers.js';
 import { resendDeadLetters, resendInTime } from '../intake/dead-letter-resend.js';
 import { canonicalHeaders } from '../message/message.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { deadLetterReply, deadLettersReply, deletedReply, resentReply } from '../schemas.js';
 import {
   type DeadLetterCursor,
   type DeadLetterQuery,
@@ -14,7 +15,6 @@ import type { DeadLetter } from '../store/dead-letter-store.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
 import { bodyView, messageView, present } from './message-view.js';
 import type { Query } from './query.js';
-import { deadLetterReply, deadLettersReply, deletedReply, resentReply } from './reply-schemas.js';
 import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();

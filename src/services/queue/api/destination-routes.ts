@@ -1,6 +1,6 @@
 import { jsonRoute } from '../../../http/route.js';
-import type { QueueDeps } from '../queue-deps.js';
-import { destinationsReply } from './reply-schemas.js';
+import type { QueueDeps } from '../deps.js';
+import { destinationsReply } from '../schemas.js';
 
 /** Destinations in one reply. */
 const MOST = 1_000;

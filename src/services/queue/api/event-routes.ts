@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { redacted } from '../intake/redaction.js';
 import { canonicalHeaders } from '../message/message.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { eventsReply } from '../schemas.js';
 import type { LogEntry, LogQuery } from '../store/event-log.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
 import { messageView, present } from './message-view.js';
 import { Query } from './query.js';
-import { eventsReply } from './reply-schemas.js';
 
 const MAX_COUNT = 1_000;
 const DEFAULT_COUNT = 100;

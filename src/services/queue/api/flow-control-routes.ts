@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { periodSeconds, wholeCount } from '../intake/flow-control-value.js';
 import type { FlowState } from '../order/flow-controls.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { flowControlReply, globalParallelismReply, nothingReply } from '../schemas.js';
 import { present } from './message-view.js';
 import { Query } from './query.js';
-import { flowControlReply, globalParallelismReply, nothingReply } from './reply-schemas.js';
 
 const VERBS = ['pause', 'resume', 'pin', 'unpin', 'resetRate'] as const;
 

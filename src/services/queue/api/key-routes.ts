@@ -1,6 +1,6 @@
 import { jsonRoute } from '../../../http/route.js';
-import type { QueueDeps } from '../queue-deps.js';
-import { keysReply } from './reply-schemas.js';
+import type { QueueDeps } from '../deps.js';
+import { keysReply } from '../schemas.js';
 
 const route = jsonRoute<QueueDeps>();
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRoute } from '../../../http/route.js';
-import type { QueueDeps } from '../queue-deps.js';
+import type { QueueDeps } from '../deps.js';
+import { cancelReply, messageReply } from '../schemas.js';
 import type { Conditions } from '../store/conditions.js';
 import type { CancelQuery } from '../store/message-index.js';
 import { type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView } from './message-view.js';
-import { cancelReply, messageReply } from './reply-schemas.js';
 import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import type { OrderedQueue } from '../order/ordered-queues.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { nothingReply, orderedQueueReply } from '../schemas.js';
 import { checkName } from '../store/names.js';
 import { arrayReply } from './array-reply.js';
-import { nothingReply, orderedQueueReply } from './reply-schemas.js';
 
 const route = jsonRoute<QueueDeps>();
 

@@ -1,5 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { acceptMessages } from '../intake/accept.js';
 import {
   type AddressedMessages,
@@ -8,9 +9,8 @@ import {
 } from '../intake/addressed-messages.js';
 import { asText, Controls } from '../intake/control-headers.js';
 import { cutTarget } from '../intake/destination.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { publishReply } from '../schemas.js';
 import { checkName } from '../store/names.js';
-import { publishReply } from './reply-schemas.js';
 import { createSchedule } from './schedule-requests.js';
 
 const ERRORS = [400, 401, 403, 404, 412, 413, 429, 503];

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { unavailable } from '../errors.js';
 import { addressedMessages, type PublishRequest } from '../intake/addressed-messages.js';
 import { Controls } from '../intake/control-headers.js';
 import { forwardable } from '../intake/forwarded-headers.js';
-import type { QueueDeps } from '../queue-deps.js';
 import { MAX_CRON_LENGTH, nextTime } from '../schedules/cron.js';
 import { checkName } from '../store/names.js';
 

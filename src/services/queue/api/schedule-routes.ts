@@ -1,17 +1,17 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRoute } from '../../../http/route.js';
+import type { QueueDeps } from '../deps.js';
 import { Controls } from '../intake/control-headers.js';
 import { deliveredHeaders } from '../intake/forwarded-headers.js';
 import { readPublishOptions } from '../intake/publish-options.js';
 import { shownHeaders } from '../intake/redaction.js';
-import type { QueueDeps } from '../queue-deps.js';
 import { requestOf } from '../schedules/scheduler.js';
 import type { Schedule } from '../schedules/schedules.js';
+import { nothingReply, scheduleCreatedReply, scheduleReply } from '../schemas.js';
 import { arrayReply } from './array-reply.js';
 import { bodyView, present } from './message-view.js';
 import { requestOf as publishOf } from './publish-routes.js';
-import { nothingReply, scheduleCreatedReply, scheduleReply } from './reply-schemas.js';
 import { createSchedule } from './schedule-requests.js';
 
 const route = jsonRoute<QueueDeps>();

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute } from '../../../http/route.js';
 import { boundedList, boundedRecord } from '../../../lib/bounded-list.js';
+import type { QueueDeps } from '../deps.js';
 import { Controls } from '../intake/control-headers.js';
 import { checkDestination } from '../intake/destination.js';
 import { readPublishOptions } from '../intake/publish-options.js';
-import type { QueueDeps } from '../queue-deps.js';
+import { nothingReply, urlGroupReply } from '../schemas.js';
 import { checkName } from '../store/names.js';
 import type { UrlGroup } from '../store/url-groups.js';
 import { arrayReply } from './array-reply.js';
-import { nothingReply, urlGroupReply } from './reply-schemas.js';
 
 const route = jsonRoute<QueueDeps>();
 

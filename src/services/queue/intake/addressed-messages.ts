@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../../http/errors.js';
 import { type MessageDetails, type NewMessage, newMessageId } from '../message/message.js';
-import type { QueueConfig } from '../schemas.js';
+import type { QueueSettings } from '../settings.js';
 import { checkName, isName } from '../store/names.js';
 import type { Endpoint, UrlGroups } from '../store/url-groups.js';
 import { Controls } from './control-headers.js';
@@ -32,7 +32,7 @@ export interface AddressedMessages {
 }
 
 export interface AddressTools {
-  readonly config: QueueConfig;
+  readonly config: QueueSettings;
   readonly guard: Guard;
   readonly groups: UrlGroups;
   /** Unix time in ms. */

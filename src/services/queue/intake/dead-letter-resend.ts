@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../../http/errors.js';
+import type { QueueDeps } from '../deps.js';
 import { unavailable } from '../errors.js';
-import type { QueueDeps } from '../queue-deps.js';
 import { takeInWith } from './intake.js';
 import { resentMessage } from './resent-message.js';
 

@@ -31,7 +31,7 @@ export class Scheduler {
   private stopping = false;
   private failing = false;
   /** Schedules that could not be run last time; told once, not twice a second. */
-  private readonly ill = new Set<string>();
+  private readonly failingSchedules = new Set<string>();
 
   constructor(private readonly tools: SchedulerTools) {
     this.timer = setInterval(() => {
@@ -92,7 +92,7 @@ export class Scheduler {
       return undefined;
     });
     if (ran === undefined) return true;
-    if (id !== undefined) this.ill.delete(id);
+    if (id !== undefined) this.failingSchedules.delete(id);
     // after the commit; what RabbitMQ does not get now the sweeper brings
     if (waiting !== undefined) heldMessages.begin(waiting);
     await heldMessages.send(tickets);
@@ -102,8 +102,9 @@ export class Scheduler {
   }
 
   private noteFailure(schedule: string, err: unknown): void {
-    if (!this.ill.has(schedule)) this.tools.log.error({ err, schedule }, 'queue: a schedule cannot be run');
-    this.ill.add(schedule);
+    if (!this.failingSchedules.has(schedule))
+      this.tools.log.error({ err, schedule }, 'queue: a schedule cannot be run');
+    this.failingSchedules.add(schedule);
   }
 
   private async takeIn(

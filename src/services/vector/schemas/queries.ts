@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList } from '../../../lib/bounded-list.js';
-import { MAX_EF_SEARCH } from '../client.js';
+import { MAX_EF_SEARCH } from '../vector-database.js';
 import { flag, includeFlags } from './names.js';
 import { components, sparseVector } from './records.js';
 

@@ -51,5 +51,3 @@ export const infoReply = result(
 );
 
 export type IndexInfo = z.output<typeof infoReply>['result'];
-
-export const errorReply = z.object({ error: z.string(), status: z.int() });

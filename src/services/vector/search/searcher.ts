@@ -1,5 +1,4 @@
 import type { Queryable } from '../../../lib/postgres.js';
-import { EF_SEARCH, MAX_EF_SEARCH } from '../client.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';
@@ -13,6 +12,7 @@ import {
 } from '../statements/index-shape.js';
 import { rowsText } from '../statements/read-statements.js';
 import { sparseSearch } from '../statements/sparse-search.js';
+import { EF_SEARCH, MAX_EF_SEARCH } from '../vector-database.js';
 import { float32Text, fuse } from './fusion.js';
 import type { GraphHint, GraphHints } from './graph-hints.js';
 import type { PreparedQuery } from './prepared-query.js';

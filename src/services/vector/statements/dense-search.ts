@@ -1,4 +1,4 @@
-import { EF_SEARCH, MAX_EF_SEARCH } from '../client.js';
+import { EF_SEARCH, MAX_EF_SEARCH } from '../vector-database.js';
 import {
   type Included,
   type IndexShape,

@@ -7,7 +7,7 @@ import { isNdjson, NDJSON } from '../records/ndjson.js';
 import { deleteBody, resetBody, resetQuery } from '../schemas/reads.js';
 import { updateBody, upsertBody, upsertDataBody } from '../schemas/records.js';
 import { deleteReply, successReply, updateReply } from '../schemas/replies.js';
-import { bothRoutes, successAfter } from './route-kit.js';
+import { bothRoutes, successAfter } from './index-route.js';
 
 const upsert = bothRoutes({
   operationId: 'vector.upsert',

@@ -1,9 +1,9 @@
-import { LatencyHistogram } from '../../../lib/latency-histogram.js';
-import type { MetricRegistry, MetricSample } from '../../../lib/metric-source.js';
-import type { WireObserver } from '../redis/wire.js';
-import type { ReadCounts } from '../replicas/read-your-writes.js';
-import type { StreamTally } from '../streams/event-stream.js';
-import type { KvClient } from './client.js';
+import { LatencyHistogram } from '../../lib/latency-histogram.js';
+import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
+import type { KvClient } from './database/client.js';
+import type { WireObserver } from './redis/wire.js';
+import type { ReadCounts } from './replicas/read-your-writes.js';
+import type { StreamTally } from './streams/event-stream.js';
 
 const ROUND_TRIP = 'portico_kv_backend_round_trip_seconds';
 

@@ -1,6 +1,6 @@
 import { renameBody } from '../schemas/reads.js';
 import { namespacesReply, renameReply, successReply } from '../schemas/replies.js';
-import { indexRoute, namespaceRoute, successAfter } from './route-kit.js';
+import { indexRoute, namespaceRoute, successAfter } from './index-route.js';
 
 const list = indexRoute({
   operationId: 'vector.listNamespaces',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList } from '../../../lib/bounded-list.js';
+import { boundedList } from '../../lib/bounded-list.js';
 
 /** Records of one produce. */
 const MAX_RECORDS = 100_000;

@@ -1,9 +1,9 @@
-import type { RawRoute } from '../../../http/route.js';
-import { documents } from '../settings/schemas.js';
-import { handlePipeline, handleTransaction } from './batch-handlers.js';
+import type { RawRoute } from '../../http/route.js';
+import { handlePipeline, handleTransaction } from './api/batch-handlers.js';
+import { handleCommand, handlePath } from './api/handlers.js';
+import { handleMonitor, handlePsubscribe, handleSubscribe } from './api/stream-handlers.js';
 import type { KvDeps } from './deps.js';
-import { handleCommand, handlePath } from './handlers.js';
-import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
+import { documents } from './schemas.js';
 
 const STATUSES = [400, 405, 413, 429, 502];
 
@@ -48,7 +48,7 @@ const STREAMS: readonly RawRoute<KvDeps>[] = [
   },
 ];
 
-export const kvRoutes: readonly RawRoute<KvDeps>[] = [
+export const routes: readonly RawRoute<KvDeps>[] = [
   {
     kind: 'raw',
     operationId: 'kv.pipeline',

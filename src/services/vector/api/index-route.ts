@@ -10,14 +10,9 @@ import {
   type RouteContext,
   type RouteDescription,
 } from '../../../http/route.js';
-import type { PreparedIndex } from '../prepared-index.js';
+import type { VectorDeps } from '../deps.js';
 import { namespaceParams } from '../schemas/names.js';
 import type { VectorIndex } from '../vector-index.js';
-
-/** What the handlers work with: their index. */
-export interface VectorDeps {
-  readonly index: PreparedIndex;
-}
 
 /** Clients differ in the method that they send (the npm SDK posts everything, others read by GET): the path decides. */
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'DELETE'];

@@ -11,7 +11,7 @@ import {
 import { entriesReply, queryReply, resumableReply, successReply } from '../schemas/replies.js';
 import type { Hit } from '../search/searcher.js';
 import type { VectorIndex } from '../vector-index.js';
-import { bothRoutes, indexRoute, resultText, successAfter } from './route-kit.js';
+import { bothRoutes, indexRoute, resultText, successAfter } from './index-route.js';
 
 /** A single query is answered by a flat list also when it stands in an array. */
 function listsText(lists: readonly string[]): JsonText {

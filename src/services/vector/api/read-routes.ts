@@ -2,7 +2,7 @@ import { Pieces } from '../../../http/route.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
 import { fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
 import { fetchReply, infoReply, randomReply, rangeReply } from '../schemas/replies.js';
-import { bothRoutes, indexRoute, resultText } from './route-kit.js';
+import { bothRoutes, indexRoute, resultText } from './index-route.js';
 
 const fetch = bothRoutes({
   operationId: 'vector.fetch',

@@ -1,10 +1,8 @@
 import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying } from '../../lib/keep-trying.js';
-import type { Mount, ServiceInstance, ServiceRuntime } from '../service.js';
+import type { ServiceInstance, ServiceRuntime } from '../service.js';
 import { accessByUser } from './access.js';
-import { routes } from './api/routes.js';
-import type { BrokerMetrics } from './broker-metrics.js';
 import type { BrokerDeps } from './deps.js';
 import { formatError, refusalOf } from './errors.js';
 import { ConsumerInstances } from './group/consumer-instances.js';
@@ -14,13 +12,16 @@ import { createTopics } from './kafka/client.js';
 import { Cluster } from './kafka/cluster.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './kafka/declared-topics.js';
 import { securityOf } from './kafka/security.js';
-import type { PeerNetwork } from './peers/peer-network.js';
+import { BrokerMetrics } from './metrics.js';
+import { mountOf } from './mount.js';
+import { PeerNetwork } from './peers/peer-network.js';
 import { Producer } from './produce/producer.js';
 import { Fetcher } from './read/fetcher.js';
 import { LogReader } from './read/log-reader.js';
 import { LogWatch } from './read/log-watch.js';
 import { Unpacking } from './records/decompress.js';
-import type { ClusterConfig } from './settings.js';
+import { routes } from './routes.js';
+import type { BrokerSettings, ClusterSettings } from './settings.js';
 import { Tallies } from './tallies.js';
 
 /** Closing instances commits and leaves groups, one after the other request of each; in ms. */
@@ -28,13 +29,24 @@ const CLOSE_CONSUMERS_MS = 8_000;
 /** A produce ends so much before the deadline of its request, in ms, so that the reply tells what became of it. */
 const PRODUCE_MARGIN_MS = 1_000;
 
-/** One Kafka cluster as a mounted instance; connects in the background. */
-export function openCluster(
-  config: ClusterConfig,
+/** Connects every cluster in the background. */
+export function openBroker(
+  { clusters, peers }: BrokerSettings,
+  runtime: ServiceRuntime,
+): readonly ServiceInstance[] {
+  const network = new PeerNetwork(peers, runtime);
+  const metrics = new BrokerMetrics(runtime.metrics, network);
+  const instances = clusters.map((config) => openCluster(config, runtime, network, metrics));
+  network.start();
+  return instances;
+}
+
+function openCluster(
+  config: ClusterSettings,
   runtime: ServiceRuntime,
   network: PeerNetwork,
   metrics: BrokerMetrics,
-): Omit<ServiceInstance, keyof Mount> {
+): ServiceInstance {
   const { log, lifecycle, now } = runtime;
   const { brokers, connectTimeoutMs, timeoutMs } = config;
   const security = securityOf(config);
@@ -56,6 +68,7 @@ export function openCluster(
     if (!topicsMade.done) throw new HttpError('backend_unavailable', 'declared topics are not made yet');
   };
   return {
+    ...mountOf(config),
     routes: bindRoutes(routes, depsOf(config, cluster, runtime, network, metrics)),
     formatError,
     bodyLimit: config.bodyLimit,
@@ -65,7 +78,7 @@ export function openCluster(
 }
 
 function depsOf(
-  config: ClusterConfig,
+  config: ClusterSettings,
   cluster: Cluster,
   { log, lifecycle, now }: ServiceRuntime,
   network: PeerNetwork,

@@ -1,8 +1,8 @@
-import type { KvClient } from '../database/client.js';
-import type { ReadYourWrites } from '../replicas/read-your-writes.js';
-import type { Freshness } from '../replicas/sync-token.js';
-import type { DailyQuota } from './daily-quota.js';
-import type { RequestLimits } from './request-limits.js';
+import type { DailyQuota } from './api/daily-quota.js';
+import type { RequestLimits } from './api/request-limits.js';
+import type { KvClient } from './database/client.js';
+import type { ReadYourWrites } from './replicas/read-your-writes.js';
+import type { Freshness } from './replicas/sync-token.js';
 
 /** What the handlers of one database share. */
 export interface KvDeps {

@@ -1,0 +1,37 @@
+import { bindRoutes } from '../../http/route.js';
+import type { ServiceInstance, ServiceRuntime } from '../service.js';
+import { formatError } from './errors.js';
+import { mountOf } from './mount.js';
+import { PreparedIndex } from './prepared-index.js';
+import { routes } from './routes.js';
+import type { VectorSettings } from './settings.js';
+import { SharedConnections } from './shared-connections.js';
+import { openVectorDatabase } from './vector-database.js';
+
+/** Connects to Postgres and prepares every index in the background. */
+export function openVector(
+  config: VectorSettings,
+  { log, lifecycle }: ServiceRuntime,
+): readonly ServiceInstance[] {
+  const { url, schema } = config.database;
+  if (url === null) throw new Error('vector.database.url is missing');
+  const remake = () => {
+    for (const index of indexes) index.remake();
+  };
+  const database = openVectorDatabase({ ...config.database, url }, remake, log, lifecycle);
+  const connections = new SharedConnections(database, config.database);
+  const indexes = config.indexes.map(
+    (settings) => new PreparedIndex({ database, connections, schema, settings, log, lifecycle }),
+  );
+  return indexes.map((index) => {
+    const { settings } = index;
+    return {
+      ...mountOf(settings),
+      routes: bindRoutes(routes, { index }),
+      formatError,
+      bodyLimit: settings.bodyLimit,
+      timeoutMs: settings.timeoutMs,
+      backends: [{ name: 'postgres', check: () => index.check() }],
+    };
+  });
+}
