@@ -1,3 +1,4 @@
+import type { Service, ServiceConfig } from '../services/service.js';
 import type { Config, EnabledService } from './schema.js';
 
 /** A service that nobody has switched off and that is left out because nothing says where its backends are. */
@@ -17,18 +18,23 @@ export interface KeyNames {
 
 /**
  * The services that are left out: they lack an address, and none that they have was meant for them alone. Postgres'
- * address by `PORTICO_DATABASE_URL`, for one, does not ask for a queue where no RabbitMQ is given.
+ * address by `PORTICO_DATABASE_URL`, for one, does not ask for a queue where no RabbitMQ is given. One without a backend is
+ * asked for by its credentials.
  */
 export function unservedServices(wanted: readonly EnabledService[], names: KeyNames): UnservedService[] {
   return wanted.flatMap(({ service, section }) => {
     const addresses = service.addresses(section);
-    const lacking = addresses.filter(({ given }) => !given);
-    const isMeant = addresses.some(({ key, given }) => given && !names.isShared(key));
+    const asking = addresses.length > 0 ? addresses : secretsOf(service, section);
+    const lacking = asking.filter(({ given }) => !given);
+    const isMeant = asking.some(({ key, given }) => given && !names.isShared(key));
     if (section.enabled !== null || lacking.length === 0 || isMeant) return [];
     const wants = lacking.map(({ key }) => ({ key, variable: names.variable(key) }));
     return [{ service: service.name, wants }];
   });
 }
+
+const secretsOf = (service: Service, section: ServiceConfig) =>
+  service.secrets(section).map(({ key, value }) => ({ key, given: value !== null }));
 
 /** The same configuration with those services switched off. */
 export function without(config: Config, unserved: readonly UnservedService[]): Config {
