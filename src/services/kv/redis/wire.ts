@@ -33,13 +33,6 @@ const UNSENT_LIMIT = 256 * 1024 * 1024;
 const WATCH_MS = 500;
 /** Texts are joined up to so many characters a write: far below what a string may hold, far above a usual tick. */
 const JOIN_LENGTH = 4 * 1024 * 1024;
-/** Replies to one request from which the next ones are expected to be large too, in bytes. */
-const LARGE_REPLY = 1024 * 1024;
-/**
- * Large replies that may be due at once, in bytes. Redis runs all commands that it has before it writes the first reply: 40
- * that read 20 MB made it hold 800 MB, and the limit of its container ended it.
- */
-const DUE_BYTES = 32 * 1024 * 1024;
 
 /**
  * RESP2 over one connected, logged-in socket that all requests share. Whatever is submitted while the event loop
@@ -52,8 +45,6 @@ export class Wire {
   private unsent: Payload[] = [];
   private closed = false;
   private flights = 0;
-  /** What the next request is expected to get, in bytes: as much as the last large one, half of it after each smaller; 0 is little. */
-  private usual = 0;
   private readonly decoder: RespDecoder;
   private replyLimit = Number.POSITIVE_INFINITY;
   /** The one whose round trip is being measured, and since when. */
@@ -77,8 +68,6 @@ export class Wire {
       this.heard = true;
       try {
         decoder.write(chunk);
-        const { awaited } = decoder;
-        if (awaited > LARGE_REPLY && awaited > this.usual) this.usual = awaited;
       } catch (error) {
         socket.destroy(error as Error);
       }
@@ -140,30 +129,13 @@ export class Wire {
   private flush(): void {
     // one that its peer has ended takes nothing more; what is unsent is told so when it has closed
     if (this.closed || !this.socket.writable) return;
-    if (this.usual > LARGE_REPLY) {
-      this.flushSome();
-      return;
-    }
-    this.send(this.unsent);
+    const payloads = this.unsent;
     this.unsent = [];
-    this.firstUnsent = undefined;
-  }
-
-  /** As much as leaves few large replies due; the rest when some of them have come. */
-  private flushSome(): void {
-    const due = this.flights - this.unsent.length;
-    const room = Math.max(1, Math.floor(DUE_BYTES / this.usual)) - due;
-    if (room <= 0) return;
-    const payloads = this.unsent.splice(0, room);
-    this.send(payloads);
-    for (let i = 0; i < payloads.length; i++) this.firstUnsent = this.firstUnsent?.next;
-  }
-
-  private send(payloads: readonly Payload[]): void {
     if (this.hooks.observer !== undefined && this.probe === undefined) {
       this.probe = this.firstUnsent;
       this.probedAt = performance.now();
     }
+    this.firstUnsent = undefined;
     let text = '';
     for (const payload of payloads) {
       if (typeof payload !== 'string' || text.length + payload.length > JOIN_LENGTH) {
@@ -204,13 +176,6 @@ export class Wire {
     flight.next = undefined;
     if (this.first === undefined) this.last = undefined;
     flight.land(flight.replies);
-    if (flight.size > LARGE_REPLY || this.usual > 0) this.expectLike(flight.size);
-  }
-
-  private expectLike(size: number): void {
-    const usual = Math.max(size, Math.floor(this.usual / 2));
-    this.usual = usual > LARGE_REPLY ? usual : 0;
-    if (this.firstUnsent !== undefined) this.flush();
   }
 
   private checkProgress(): void {

@@ -86,11 +86,6 @@ export class RespDecoder {
   /** @param onReply gets each reply with its cost in bytes of memory */
   constructor(private readonly onReply: (reply: RespValue, cost: number) => void) {}
 
-  /** Size of the string that is being read, in bytes; 0 where none is. */
-  get awaited(): number {
-    return this.keptLength > 0 ? this.needed : this.skipping;
-  }
-
   /** @throws Error when the bytes are not RESP2; the stream cannot be used any further */
   write(received: Buffer): void {
     const chunk = this.skipping > 0 ? this.skip(received) : received;
