@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { join, relative } from 'node:path';
 import { backends } from '../../compose/backends/backends.mjs';
 import { ensureBuild, ensurePackages } from '../../compose/install/ensure.mjs';
@@ -18,8 +18,8 @@ import { findLeaks } from './leaks.mjs';
 const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
-/** Tests wait much of their time: one lane more than cores keeps those full. Each holds 1 to 2 GB of memory. */
-const lanesAtOnce = Math.min(4, availableParallelism() + 1);
+/** Tests wait half of their time: two lanes more than cores keep those full. Each holds up to 2 GB of memory. */
+const lanesAtOnce = Math.max(1, Math.min(5, availableParallelism() + 2, Math.floor(totalmem() / 2 ** 31)));
 const say = createProgress();
 /** @param {string} lane */
 const profileOf = (lane) => `test-${lane}`;

@@ -43,9 +43,14 @@ export function backendsFor(args) {
   return allBackends.filter((name) => wanted.includes(name));
 }
 
+/** The files of the queue in which a program is ended or hangs: half the time of its tests, nearly all of it waiting. */
+const queueFaults =
+  /^test\/integration\/queue\/(crash|delays|faults|hanging-destinations|held-messages|replicas)\./;
+
 /** @returns {string} the lane of a file */
 function laneOf(path) {
   if (isUnit(path)) return 'units';
+  if (queueFaults.test(path)) return 'queue-faults';
   const subject = subjectOf(path);
   return ['kv', 'vector', 'broker', 'queue'].includes(subject) ? subject : 'rest';
 }
@@ -56,7 +61,7 @@ function testFiles() {
 }
 
 /** The longest first: it decides when all are done. */
-const order = ['queue', 'rest', 'broker', 'kv', 'vector', 'units'];
+const order = ['queue-faults', 'rest', 'broker', 'queue', 'kv', 'vector', 'units'];
 
 /** @returns {Lane[]} every test file in one of them */
 export function testLanes() {

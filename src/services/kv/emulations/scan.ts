@@ -63,8 +63,9 @@ function readOptions(command: Command): Options | undefined {
 function askForTypes(page: RespValue): RespValue | FollowUp {
   if (!Array.isArray(page)) return page;
   const [cursor = null, keys] = page;
-  if (!Array.isArray(keys) || keys.length === 0) return page;
+  if (!Array.isArray(keys)) return page;
   const names = keys.filter((key): key is Buffer => key instanceof Buffer);
+  if (names.length === 0) return page;
   return {
     commands: names.map((name) => ['TYPE', name]),
     otherwise: TOO_MANY,
