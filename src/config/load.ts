@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { parseDocument } from 'yaml';
 import type { z } from 'zod';
-import { applyEnvironment, variableOf } from '../lib/settings-environment.js';
-import { resolveReferences } from '../lib/settings-references.js';
-import { keysAt, keyText, nearest } from '../lib/settings-tree.js';
+import { applyEnvironment, variableOf } from '../lib/settings/settings-environment.js';
+import { resolveReferences } from '../lib/settings/settings-references.js';
+import { keysAt, keyText, nearest } from '../lib/settings/settings-tree.js';
 import { services } from '../services/index.js';
 import type { ServiceConfig } from '../services/service.js';
 import { crossChecks, incompleteness } from './checks.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { httpSettings } from '../http/settings.js';
-import { type SettingLeaf, settingLeaves } from '../lib/settings-tree.js';
+import { type SettingLeaf, settingLeaves } from '../lib/settings/settings-tree.js';
 import { services } from '../services/index.js';
 import type { Service, ServiceConfig } from '../services/service.js';
 

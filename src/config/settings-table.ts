@@ -1,5 +1,5 @@
-import { variableName } from '../lib/settings-environment.js';
-import type { SettingLeaf } from '../lib/settings-tree.js';
+import { variableName } from '../lib/settings/settings-environment.js';
+import type { SettingLeaf } from '../lib/settings/settings-tree.js';
 import { configLeaves, ENVIRONMENT_PREFIX } from './schema.js';
 
 /** Every key of the configuration as a Markdown table: key, default, environment variable, meaning. */

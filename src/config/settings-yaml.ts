@@ -1,4 +1,4 @@
-import type { SettingLeaf } from '../lib/settings-tree.js';
+import type { SettingLeaf } from '../lib/settings/settings-tree.js';
 import { configLeaves } from './schema.js';
 
 const HEAD = `# Portico's configuration. Every key is here with its default; a key that is left out has the same value.

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { JsonProblem } from '../lib/json-bounds.js';
-import { parseInPieces, WHOLE_BYTES } from '../lib/sliced-json.js';
+import { JsonProblem } from '../lib/json/json-bounds.js';
+import { parseInPieces, WHOLE_BYTES } from '../lib/json/sliced-json.js';
 import { inSlices } from '../lib/slices.js';
 import { HttpError } from './errors.js';
 

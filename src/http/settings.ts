@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { milliseconds, secret, tcpPort } from '../lib/settings.js';
+import { milliseconds, secret, tcpPort } from '../lib/settings/settings.js';
 
 /** What a browser sends as `Origin`: nothing behind the host, a usual port left out. */
 const origin = () =>

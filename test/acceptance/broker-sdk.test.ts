@@ -1,6 +1,6 @@
 import { Kafka } from '@upstash/kafka';
+import { type KafkaNamespace, kafkaNamespace } from '../support/broker/kafka.js';
 import { eventually } from '../support/eventually.js';
-import { type KafkaNamespace, kafkaNamespace } from '../support/kafka.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
+import { type KafkaNamespace, kafkaNamespace } from '../support/broker/kafka.js';
 import { gatewayEnvironment } from '../support/environment.js';
 import { freePort } from '../support/free-port.js';
-import { type KafkaNamespace, kafkaNamespace } from '../support/kafka.js';
-import { removeQueueService } from '../support/queue-cleanup.js';
+import { removeQueueService } from '../support/queue/queue-cleanup.js';
 import { TOKEN_VARIABLES } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
 

@@ -1,6 +1,6 @@
+import { kafkaNamespace } from '../support/broker/kafka.js';
 import { eventually } from '../support/eventually.js';
-import { kafkaNamespace } from '../support/kafka.js';
-import { removeQueueService } from '../support/queue-cleanup.js';
+import { removeQueueService } from '../support/queue/queue-cleanup.js';
 import { startRelays } from '../support/relayed-backends.js';
 import { spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';

@@ -1,6 +1,6 @@
 import { type Client, QstashError } from '@upstash/qstash';
 import { eventually } from '../support/eventually.js';
-import { type SdkSite, startSdkSite } from '../support/queue-sdk.js';
+import { type SdkSite, startSdkSite } from '../support/queue/queue-sdk.js';
 import { TOKENS } from '../support/tokens.js';
 
 let site: SdkSite;

@@ -1,5 +1,5 @@
 import { Client, QstashError } from '@upstash/qstash';
-import { type SdkSite, startSdkSite } from '../support/queue-sdk.js';
+import { type SdkSite, startSdkSite } from '../support/queue/queue-sdk.js';
 
 let site: SdkSite;
 let client: Client;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { startBackends } from './backends.mjs';
 
-/** Every bench, a file each; arguments choose those whose name contains one of them. */
+/** Every bench, a file each in the folder of its service; arguments choose those whose name contains one of them. */
 const BENCHES = [
   'kv-single-get',
   'kv-single-set',
@@ -42,7 +42,7 @@ const names = BENCHES.filter(
 );
 if (names.length === 0) throw new Error(`no such bench; there are: ${BENCHES.join(', ')}`);
 if (!existsSync('dist/main.js')) throw new Error('dist/main.js is missing: npm run build');
-const chosen = await Promise.all(names.map((name) => import(`./${name}.mjs`)));
+const chosen = await Promise.all(names.map((name) => import(`./${name.replace('-', '/')}.mjs`)));
 
 const stop = await startBackends(new Set(chosen.flatMap((bench) => bench.backends)));
 // the servers under load end with this process

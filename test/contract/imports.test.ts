@@ -131,9 +131,9 @@ it('imports each driver as a value in one file only', () => {
     ioredis: /^services\/kv\/redis\/connection\.ts$/,
     pgvector: /^services\/vector\/vector-database\.ts$/,
     amqplib: /^services\/queue\/rabbitmq\/client\.ts$/,
-    pg: /^lib\/postgres\.ts$/,
+    pg: /^lib\/postgres\/postgres\.ts$/,
     kafkajs: /^services\/broker\/kafka\/(client|kafkajs-internals)\.ts$/,
-    undici: /^lib\/outbound\.ts$/,
+    undici: /^lib\/outbound\/outbound\.ts$/,
   };
   const wrong = imports.filter(({ file, target, typeOnly }) => {
     const home = homes[target.split('/')[0] as string];

@@ -36,3 +36,14 @@ it('has a folder below src/services for each service, and no other', () => {
   const folders = readdirSync('src/services', { withFileTypes: true }).filter((entry) => entry.isDirectory());
   expect(folders.map(({ name }) => name).sort()).toEqual(services.map(({ name }) => name).sort());
 });
+
+it('has no folder that holds more than 30 files side by side', () => {
+  // docs/decisions is a numbered list
+  const holding = ['src', 'test', 'compose'].flatMap((top) => {
+    const counts = new Map<string, number>();
+    for (const entry of readdirSync(top, { recursive: true, withFileTypes: true }))
+      if (entry.isFile()) counts.set(entry.parentPath, (counts.get(entry.parentPath) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count > 30);
+  });
+  expect(holding).toEqual([]);
+});

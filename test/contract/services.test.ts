@@ -7,7 +7,7 @@ import { services } from '../../src/services/index.js';
 import { eventually, PROMPT_MS } from '../support/eventually.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
 import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
-import { removeQueueService } from '../support/queue-cleanup.js';
+import { removeQueueService } from '../support/queue/queue-cleanup.js';
 import { RawClient } from '../support/raw-client.js';
 import { startRelays } from '../support/relayed-backends.js';
 import { TOKEN_VARIABLES } from '../support/tokens.js';

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { services } from '../../src/services/index.js';
 import { backendAddress } from '../support/environment.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { removeQueueService } from '../support/queue-cleanup.js';
+import { removeQueueService } from '../support/queue/queue-cleanup.js';
 import { TOKENS } from '../support/tokens.js';
 
 jest.setTimeout(60_000);

@@ -50,7 +50,7 @@ const queueFaults =
 /** @returns {string} the lane of a file */
 function laneOf(path) {
   if (isUnit(path)) return 'units';
-  if (queueFaults.test(path)) return 'queue-faults';
+  if (queueFaults.test(path)) return 'faults';
   const subject = subjectOf(path);
   return ['kv', 'vector', 'broker', 'queue'].includes(subject) ? subject : 'rest';
 }
@@ -61,7 +61,7 @@ function testFiles() {
 }
 
 /** The longest first: it decides when all are done. */
-const order = ['queue-faults', 'rest', 'broker', 'queue', 'kv', 'vector', 'units'];
+const order = ['faults', 'rest', 'broker', 'queue', 'kv', 'vector', 'units'];
 
 /** @returns {Lane[]} every test file in one of them */
 export function testLanes() {

@@ -6,7 +6,7 @@ import { checkReport } from '../../src/config/check-report.js';
 import { ConfigError, loadConfig } from '../../src/config/load.js';
 import { configLeaves, enabledServices } from '../../src/config/schema.js';
 import { unservedText } from '../../src/config/unserved-services.js';
-import { keyText } from '../../src/lib/settings-tree.js';
+import { keyText } from '../../src/lib/settings/settings-tree.js';
 import { services } from '../../src/services/index.js';
 import type { Service } from '../../src/services/service.js';
 import { gatewayEnvironment } from '../support/environment.js';

@@ -110,7 +110,7 @@ describe('npm test -- FILE', () => {
   it.each([
     [[], ['redis', 'postgres', 'kafka', 'rabbitmq']],
     [['test/unit'], []],
-    [['test/integration/kv.test.ts'], ['redis']],
+    [['test/integration/kv/commands.test.ts'], ['redis']],
     [['test/integration/queue'], ['postgres', 'rabbitmq']],
     [
       ['test/acceptance/vector-sdk.test.ts', 'test/integration/broker'],

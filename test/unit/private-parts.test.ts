@@ -14,8 +14,8 @@ import { z } from 'zod';
 import { acceptHeadBlock } from '../../src/http/head/head-block.js';
 import { securityHeaders } from '../../src/http/head/security-headers.js';
 import { Metrics } from '../../src/http/monitoring/metrics.js';
-import { isPoolBusy } from '../../src/lib/postgres-errors.js';
-import { settingLeaves } from '../../src/lib/settings-tree.js';
+import { isPoolBusy } from '../../src/lib/postgres/postgres-errors.js';
+import { settingLeaves } from '../../src/lib/settings/settings-tree.js';
 import {
   apiVersionsCall,
   callOf,
@@ -296,11 +296,11 @@ describe('amqplib', () => {
 });
 
 describe('pg', () => {
-  relies('client.processID', 'src/lib/postgres-cancel.ts', () => {
+  relies('client.processID', 'src/lib/postgres/postgres-cancel.ts', () => {
     expect(new Client()).toHaveProperty('processID', null);
   });
 
-  relies('its words on a pool that is busy', 'src/lib/postgres-errors.ts', async () => {
+  relies('its words on a pool that is busy', 'src/lib/postgres/postgres-errors.ts', async () => {
     const server = createTcpServer((socket) => socket.on('error', () => undefined));
     const port = await listening(server);
     const pool = new Pool({ port, host: '127.0.0.1', max: 1, connectionTimeoutMillis: 50 });
@@ -325,7 +325,7 @@ describe('prom-client', () => {
 });
 
 describe('zod', () => {
-  relies('schema.def', 'src/lib/settings-tree.ts', () => {
+  relies('schema.def', 'src/lib/settings/settings-tree.ts', () => {
     const schema = z.object({ port: z.number().default(8070).describe('p'), names: z.array(z.string()) });
     expect(settingLeaves(schema)).toMatchObject([
       { path: ['port'], type: 'number', byDefault: 8070, description: 'p' },

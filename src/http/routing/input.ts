@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { z } from 'zod';
 import { checkInSlices } from '../../lib/bounded-list.js';
-import { WHOLE_BYTES } from '../../lib/sliced-json.js';
+import { WHOLE_BYTES } from '../../lib/json/sliced-json.js';
 import { parseJsonBody } from '../body.js';
 import { HttpError } from '../errors.js';
 import { type HeaderAlias, withContractNames } from '../headers.js';

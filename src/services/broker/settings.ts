@@ -8,7 +8,7 @@ import {
   secret,
   serviceSwitch,
   tcpPort,
-} from '../../lib/settings.js';
+} from '../../lib/settings/settings.js';
 import { addTlsIssues, givenTlsFiles, tlsFiles, tlsProblems } from '../../lib/tls.js';
 import { COMPRESSIONS, compressor } from './records/record-encoder.js';
 

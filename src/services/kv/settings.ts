@@ -10,7 +10,7 @@ import {
   serverUrl,
   serviceSwitch,
   tcpPort,
-} from '../../lib/settings.js';
+} from '../../lib/settings/settings.js';
 import { givenTlsFiles, tlsSettings } from '../../lib/tls.js';
 import { namesDatabase, serverProblems } from './server-checks.js';
 

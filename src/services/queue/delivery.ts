@@ -1,6 +1,6 @@
 import { ByteBudget } from '../../lib/byte-budget.js';
-import type { Outbound } from '../../lib/outbound.js';
-import type { Database } from '../../lib/postgres.js';
+import type { Outbound } from '../../lib/outbound/outbound.js';
+import type { Database } from '../../lib/postgres/postgres.js';
 import type { ServiceRuntime } from '../service.js';
 import { attemptDelivery } from './delivery/attempt.js';
 import { DeadLetterer } from './delivery/dead-letterer.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
-import { classifyDatabaseError, isMissingTable, isPassing, isPoolBusy } from '../../lib/postgres.js';
+import { classifyDatabaseError, isMissingTable, isPassing, isPoolBusy } from '../../lib/postgres/postgres.js';
 
 export const errorSchema = z.object({
   error: z.string().describe('What is wrong, in one sentence; the SDKs show it as it is.'),

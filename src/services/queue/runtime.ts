@@ -1,9 +1,9 @@
 import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
-import { AddressGuard } from '../../lib/address-guard.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
-import { Outbound } from '../../lib/outbound.js';
-import { type Database, migrate, openDatabase } from '../../lib/postgres.js';
+import { AddressGuard } from '../../lib/outbound/address-guard.js';
+import { Outbound } from '../../lib/outbound/outbound.js';
+import { type Database, migrate, openDatabase } from '../../lib/postgres/postgres.js';
 import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
 import { openDelivery } from './delivery.js';
 import type { QueueDeps } from './deps.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAllowEntry } from '../../lib/address-guard.js';
+import { isAllowEntry } from '../../lib/outbound/address-guard.js';
 import {
   backendUrl,
   basePath,
@@ -9,7 +9,7 @@ import {
   secret,
   serviceSwitch,
   tcpPort,
-} from '../../lib/settings.js';
+} from '../../lib/settings/settings.js';
 
 const identifier = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, `expected ${what} of lower-case letters, digits and "_"`);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import { NoSlot } from '../../lib/fair-slots.js';
-import { classifyDatabaseError, isPassing } from '../../lib/postgres.js';
+import { classifyDatabaseError, isPassing } from '../../lib/postgres/postgres.js';
 
 /** The body of every error of this contract. */
 export const errorSchema = z.object({ error: z.string(), status: z.int() });

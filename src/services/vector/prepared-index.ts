@@ -3,7 +3,7 @@ import type { Principal } from '../../http/route.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
-import { type Database, migrate, UnusableSchema } from '../../lib/postgres.js';
+import { type Database, migrate, UnusableSchema } from '../../lib/postgres/postgres.js';
 import { endedWithin } from '../../lib/within.js';
 import type { Embedders } from './embedder/embedder.js';
 import { openaiEmbedder } from './embedder/openai-embedder.js';

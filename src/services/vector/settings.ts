@@ -8,7 +8,7 @@ import {
   secret,
   serviceSwitch,
   tcpPort,
-} from '../../lib/settings.js';
+} from '../../lib/settings/settings.js';
 import { MAX_DIMENSION, MAX_HNSW_DIMENSION, SIMILARITY_NAMES, STORAGE_NAMES } from './score.js';
 
 const MIB = 1024 * 1024;

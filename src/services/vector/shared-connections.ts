@@ -1,5 +1,5 @@
 import { FairSlots, type LaneDoor } from '../../lib/fair-slots.js';
-import { type Database, isUnreachable, type Transactions } from '../../lib/postgres.js';
+import { type Database, isUnreachable, type Transactions } from '../../lib/postgres/postgres.js';
 import type { VectorSettings } from './settings.js';
 
 /** Quick and slow work is kept apart: what waits for one has not to wait for the other. */

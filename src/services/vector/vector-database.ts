@@ -1,6 +1,6 @@
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
-import { type Database, openDatabase } from '../../lib/postgres.js';
+import { type Database, openDatabase } from '../../lib/postgres/postgres.js';
 import type { VectorSettings } from './settings.js';
 
 /** Candidates that HNSW keeps while it searches, at least: measured recall@10 of 0.985 on 100,000 x 384. */

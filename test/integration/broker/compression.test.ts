@@ -1,6 +1,6 @@
-import { brokerUnderTest } from '../../support/broker.js';
+import { brokerUnderTest } from '../../support/broker/broker.js';
+import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/broker/kafka.js';
 import { startGateway } from '../../support/gateway.js';
-import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
 
 const { kafka, call } = brokerUnderTest();
 const HAS_ZSTD = 'zstdCompress' in (process.getBuiltinModule('node:zlib') as object);

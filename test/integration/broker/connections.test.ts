@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
+import { brokerClient } from '../../support/broker/kafka.js';
 import { startGateway } from '../../support/gateway.js';
-import { brokerClient } from '../../support/kafka.js';
 
 test('a broker that lets nobody in is not asked anew for each request', async () => {
   let connections = 0;

@@ -1,6 +1,6 @@
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import type { BrokerRecord } from '../../support/broker/kafka.js';
 import { eventually } from '../../support/eventually.js';
-import type { BrokerRecord } from '../../support/kafka.js';
 
 // what changes under a consumer: partitions, topics, the log itself, the other members of its group
 const { kafka, call } = brokerUnderTest();

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import type { BrokerRecord } from '../../support/broker/kafka.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
-import type { BrokerRecord } from '../../support/kafka.js';
 import { TOKENS } from '../../support/tokens.js';
 
 type Groups = {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import kafkajs from 'kafkajs';
-import { brokerUnderTest } from '../../support/broker.js';
+import { brokerUnderTest } from '../../support/broker/broker.js';
 import { backendAddress } from '../../support/environment.js';
 import { watchLoop } from '../../support/loop-watch.js';
 import { TOKENS } from '../../support/tokens.js';

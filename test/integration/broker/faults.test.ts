@@ -1,8 +1,8 @@
 import { backend } from '../../support/backend.js';
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import { type Answer, brokerClient } from '../../support/broker/kafka.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
-import { type Answer, brokerClient } from '../../support/kafka.js';
 
 type Written = { partition: number; offset: number };
 

@@ -1,6 +1,11 @@
+import {
+  type BrokerClient,
+  brokerClient,
+  type KafkaNamespace,
+  kafkaNamespace,
+} from '../../support/broker/kafka.js';
+import { PeerGateways } from '../../support/broker/peers.js';
 import { eventually } from '../../support/eventually.js';
-import { type BrokerClient, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
-import { PeerGateways } from '../../support/peers.js';
 import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 
 // nothing is committed between two requests but at a handover

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
-import { brokerClient } from '../../support/kafka.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import { brokerClient } from '../../support/broker/kafka.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const PASSWORD = 'a-password-of-the-users-0123456789';

@@ -1,4 +1,4 @@
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
 
 /** Well below the 10 s after which a request is cut off with another error. */
 const SOON_MS = 8_000;

@@ -1,4 +1,4 @@
-import { brokerUnderTest } from '../../support/broker.js';
+import { brokerUnderTest } from '../../support/broker/broker.js';
 
 const { kafka, call, url } = brokerUnderTest();
 

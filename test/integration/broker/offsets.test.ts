@@ -1,4 +1,4 @@
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
 
 type Offset = { topic: string; partition: number; offset: number };
 

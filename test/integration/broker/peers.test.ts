@@ -1,6 +1,11 @@
+import {
+  type BrokerRecord,
+  brokerClient,
+  type KafkaNamespace,
+  kafkaNamespace,
+} from '../../support/broker/kafka.js';
+import { PeerGateways } from '../../support/broker/peers.js';
 import { eventually } from '../../support/eventually.js';
-import { type BrokerRecord, brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
-import { PeerGateways } from '../../support/peers.js';
 import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 
 type Groups = { name: string; instances: { name: string; topics: { partitions: number[] }[] }[] }[];

@@ -1,6 +1,6 @@
-import { brokerUnderTest } from '../../support/broker.js';
+import { brokerUnderTest } from '../../support/broker/broker.js';
+import { brokerClient } from '../../support/broker/kafka.js';
 import { eventually } from '../../support/eventually.js';
-import { brokerClient } from '../../support/kafka.js';
 import { spawnGateway } from '../../support/spawned-gateway.js';
 
 // what a group has committed: up to the end of a log, and from its first moment on

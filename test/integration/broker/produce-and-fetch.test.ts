@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
 import { PROMPT_MS } from '../../support/eventually.js';
 import { TOKENS } from '../../support/tokens.js';
 

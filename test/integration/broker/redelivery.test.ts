@@ -1,5 +1,5 @@
-import { type BrokerUnderTest, brokerUnderTest, type Failure } from '../../support/broker.js';
-import type { Answer, BrokerRecord } from '../../support/kafka.js';
+import { type BrokerUnderTest, brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import type { Answer, BrokerRecord } from '../../support/broker/kafka.js';
 import { RawClient } from '../../support/raw-client.js';
 import { TOKENS } from '../../support/tokens.js';
 

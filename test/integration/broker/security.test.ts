@@ -1,7 +1,7 @@
+import { brokerClient } from '../../support/broker/kafka.js';
+import { DISTANT_MS, type SecureKafka, startSecureKafka } from '../../support/broker/kafka-server.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
-import { brokerClient } from '../../support/kafka.js';
-import { DISTANT_MS, type SecureKafka, startSecureKafka } from '../../support/kafka-server.js';
 import { TOKENS } from '../../support/tokens.js';
 
 let kafka: SecureKafka;

@@ -1,6 +1,6 @@
+import { brokerClient, kafkaNamespace } from '../../support/broker/kafka.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
-import { brokerClient, kafkaNamespace } from '../../support/kafka.js';
 
 it('answers long polls with what they have when the gateway stops, instead of waiting them out', async () => {
   const kafka = await kafkaNamespace();

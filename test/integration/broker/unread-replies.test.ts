@@ -1,6 +1,6 @@
+import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/broker/kafka.js';
+import { PeerGateways } from '../../support/broker/peers.js';
 import { eventually } from '../../support/eventually.js';
-import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
-import { PeerGateways } from '../../support/peers.js';
 import { RawClient } from '../../support/raw-client.js';
 import type { SpawnedGateway } from '../../support/spawned-gateway.js';
 import { TOKENS } from '../../support/tokens.js';

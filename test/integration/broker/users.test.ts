@@ -1,5 +1,5 @@
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
-import { brokerClient } from '../../support/kafka.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
+import { brokerClient } from '../../support/broker/kafka.js';
 import { TOKENS } from '../../support/tokens.js';
 
 type Groups = { name: string; instances: { name: string }[] }[];

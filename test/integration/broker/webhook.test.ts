@@ -1,4 +1,4 @@
-import { brokerUnderTest, type Failure } from '../../support/broker.js';
+import { brokerUnderTest, type Failure } from '../../support/broker/broker.js';
 import { TOKENS } from '../../support/tokens.js';
 
 type Written = { topic: string; partition: number; offset: number; timestamp: number };

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/broker/kafka.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/kafka.js';
 
 const COUNT = 3;
 

@@ -1,6 +1,6 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const namespace = queueNamespace();

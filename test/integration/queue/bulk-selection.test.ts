@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { type QueueNamespace, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  type QueueNamespace,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Bulk calls act on what they name: bodies as SDKs before 2026 send them, and bodies that nobody can understand. */

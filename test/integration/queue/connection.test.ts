@@ -1,7 +1,7 @@
-import { type AmqpProxy, startAmqpProxy } from '../../support/amqp-proxy.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { type AmqpProxy, startAmqpProxy } from '../../support/queue/amqp-proxy.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 const namespace = queueNamespace({ concurrency: 50, maxRequestsPerDay: 10_000 });
 let proxy: AmqpProxy;

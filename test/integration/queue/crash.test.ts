@@ -5,7 +5,7 @@ import {
   queueNamespace,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
 import { TOKENS } from '../../support/tokens.js';
 

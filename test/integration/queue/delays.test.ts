@@ -11,7 +11,7 @@ import {
   queueNamespace,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 
 const GRACE_MS = 20_000;
 const namespace = queueNamespace({ sweepGraceMs: GRACE_MS });

@@ -10,7 +10,7 @@ import {
   type Received,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const namespace = queueNamespace({ maxMessageSize: 65_536, maxRetries: 5 });

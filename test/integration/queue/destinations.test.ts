@@ -1,6 +1,11 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publishUntilTaken, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue/queue.js';
 
 const namespace = queueNamespace({ concurrency: 20, destinationConcurrency: 10 });
 let gateway: RunningGateway;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const namespace = queueNamespace();

@@ -11,7 +11,7 @@ import {
   queueNamespace,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 
 const namespace = queueNamespace({ concurrency: 20 });
 let gateway: RunningGateway;

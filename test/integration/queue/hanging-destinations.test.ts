@@ -3,7 +3,12 @@ import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publishUntilTaken, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import {
+  publishUntilTaken,
+  queueNamespace,
+  type Receiver,
+  startReceiver,
+} from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const namespace = queueNamespace({

@@ -8,7 +8,7 @@ import {
   queueNamespace,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** The sweep would let go by itself what the parts under test forget. */

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, startReceiver } from '../../support/queue/queue.js';
 import { startRelay } from '../../support/tcp-relay.js';
 
 /** Longer than a sender waits for Postgres (1.8 s), and much shorter than the lease of a message. */

@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { watchLoop } from '../../support/loop-watch.js';
-import { queueNamespace } from '../../support/queue.js';
+import { queueNamespace } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Of schedules 100 MB of bodies; a gateway that holds the list as a whole has that several times. */

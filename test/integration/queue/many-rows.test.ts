@@ -1,6 +1,6 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Clean-up, control calls and listings where there are very many rows of what they look at: a million in `npm run test:full`. */

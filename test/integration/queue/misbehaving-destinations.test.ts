@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 const EACH = 8;
 const namespace = queueNamespace({ maxMessageSize: 65_536 });

@@ -1,7 +1,7 @@
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { OPERATOR_VARIABLES, operatorPage } from '../../support/operator.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 /** Somebody drops the queue's tables while it runs. */
 const namespace = queueNamespace({ sweepIntervalMs: 600_000 });

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Names of headers, labels, keys and queues: they are found as they were given. */

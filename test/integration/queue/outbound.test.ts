@@ -6,12 +6,12 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
-import { AddressGuard } from '../../../src/lib/address-guard.js';
 import { ByteBudget } from '../../../src/lib/byte-budget.js';
-import { Outbound, type OutboundRequest } from '../../../src/lib/outbound.js';
+import { AddressGuard } from '../../../src/lib/outbound/address-guard.js';
+import { Outbound, type OutboundRequest } from '../../../src/lib/outbound/outbound.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { PROMPT_MS } from '../../support/eventually.js';
-import { type Receiver, startReceiver } from '../../support/queue.js';
+import { type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 const open: Outbound[] = [];
 const receivers: Receiver[] = [];

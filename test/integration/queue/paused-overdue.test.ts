@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MessageStore } from '../../../src/services/queue/store/store.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Messages whose gateway died in their attempt, and whose queue was paused then. */

@@ -1,7 +1,7 @@
 import { MessageStore } from '../../../src/services/queue/store/store.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, publishUntilTaken, queueNamespace, startReceiver } from '../../support/queue.js';
+import { publish, publishUntilTaken, queueNamespace, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** The sweep, which would hold what the parts under test forget, does not come. */

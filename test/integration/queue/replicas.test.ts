@@ -6,7 +6,7 @@ import {
   queueNamespace,
   type Receiver,
   startReceiver,
-} from '../../support/queue.js';
+} from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const LIMIT = 40;

@@ -5,7 +5,7 @@ import { topologyNames } from '../../../src/services/queue/rabbitmq/topology-nam
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 const namespace = queueNamespace();
 const names = topologyNames(namespace.prefix);

@@ -5,7 +5,7 @@ import { describeTopology } from '../../../src/services/queue/rabbitmq/topology.
 import { backendAddress } from '../../support/environment.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
-import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue.js';
+import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 
 const namespace = queueNamespace();
 const { names } = describeTopology(namespace.prefix);

@@ -5,8 +5,8 @@ import { Unpacking } from '../../../src/services/broker/records/decompress.js';
 import { MessagesJson } from '../../../src/services/broker/records/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/records/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/records/record-cursor.js';
-import type { BrokerRecord } from '../../support/kafka.js';
-import { recordBatch } from '../../support/record-batch.js';
+import type { BrokerRecord } from '../../support/broker/kafka.js';
+import { recordBatch } from '../../support/broker/record-batch.js';
 
 const budget = () => ({ unpacking: new Unpacking(1_000_000), left: 1_000_000 });
 

@@ -7,8 +7,8 @@ import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/rec
 import { readableBatches } from '../../../src/services/broker/records/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/records/record-cursor.js';
 import type { RecordToWrite } from '../../../src/services/broker/records/record-encoder.js';
-import type { BrokerRecord } from '../../support/kafka.js';
-import { recordBatch } from '../../support/record-batch.js';
+import type { BrokerRecord } from '../../support/broker/kafka.js';
+import { recordBatch } from '../../support/broker/record-batch.js';
 
 const budget = (left = 1_000_000, largest = 1_000_000) => ({ unpacking: new Unpacking(largest), left });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { HttpError } from '../../../src/http/errors.js';
-import { AddressGuard } from '../../../src/lib/address-guard.js';
+import { AddressGuard } from '../../../src/lib/outbound/address-guard.js';
 import { checkDestination, cutTarget } from '../../../src/services/queue/intake/destination.js';
 
 const cut = (target: string) => {

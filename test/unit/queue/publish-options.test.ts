@@ -1,4 +1,4 @@
-import { AddressGuard } from '../../../src/lib/address-guard.js';
+import { AddressGuard } from '../../../src/lib/outbound/address-guard.js';
 import { Controls } from '../../../src/services/queue/intake/control-headers.js';
 import { readPublishOptions } from '../../../src/services/queue/intake/publish-options.js';
 

@@ -1,5 +1,5 @@
 import { parseJson, parseJsonBody } from '../../../http/body.js';
-import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
+import { WHOLE_BYTES } from '../../../lib/json/sliced-json.js';
 import { inSlices, wholly } from '../../../lib/slices.js';
 
 const [BLANK, QUOTE, COMMA, COLON, BACKSLASH] = [' ', '"', ',', ':', '\\'].map((one) => one.charCodeAt(0));

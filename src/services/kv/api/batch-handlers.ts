@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../../http/route.js';
-import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
+import { WHOLE_BYTES } from '../../../lib/json/sliced-json.js';
 import { inSlices, wholly } from '../../../lib/slices.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import type { Row } from '../commands/commands.js';

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../../http/route.js';
-import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
+import { WHOLE_BYTES } from '../../../lib/json/sliced-json.js';
 import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { isPassing, isPassingForScript } from '../resp/passing.js';

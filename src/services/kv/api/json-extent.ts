@@ -1,4 +1,4 @@
-import { stringEnd } from '../../../lib/json-string.js';
+import { stringEnd } from '../../../lib/json/json-string.js';
 
 const QUOTE = 34;
 const BACKSLASH = 92;

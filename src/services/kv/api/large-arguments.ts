@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { HttpError } from '../../../http/errors.js';
-import { JSON_BOUNDS, JsonProblem } from '../../../lib/json-bounds.js';
-import { parseInPieces } from '../../../lib/sliced-json.js';
+import { JSON_BOUNDS, JsonProblem } from '../../../lib/json/json-bounds.js';
+import { parseInPieces } from '../../../lib/json/sliced-json.js';
 import { inSlices, sliced } from '../../../lib/slices.js';
 import type { Argument, Command } from '../resp/resp-encoder.js';
 import { argumentOf, invalid, isTexts, numberLiterals } from './json-arguments.js';

@@ -1,5 +1,5 @@
 import type { ByteBudget } from '../../../lib/byte-budget.js';
-import { type Outbound, OutboundError } from '../../../lib/outbound.js';
+import { type Outbound, OutboundError } from '../../../lib/outbound/outbound.js';
 import type { AttemptResult } from '../message/decide.js';
 import type { ClaimedMessage } from '../message/message.js';
 import type { Sign } from './signature.js';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { Logger } from '../../../lib/logger.js';
-import { classifyDatabaseError } from '../../../lib/postgres.js';
+import { classifyDatabaseError } from '../../../lib/postgres/postgres.js';
 import { decodeTickets, type Ticket } from '../message/message.js';
 import type { Channel, ConsumeMessage } from '../rabbitmq/client.js';
 import { type Settled, settle } from './settle.js';

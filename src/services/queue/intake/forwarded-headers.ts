@@ -1,6 +1,6 @@
 import { type IncomingHttpHeaders, validateHeaderName, validateHeaderValue } from 'node:http';
 import { HttpError } from '../../../http/errors.js';
-import { isTransportHeader } from '../../../lib/outbound.js';
+import { isTransportHeader } from '../../../lib/outbound/outbound.js';
 import { canonicalHeaderName, type HeaderMap } from '../message/message.js';
 import type { Controls } from './control-headers.js';
 

@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 import type { DueTicket, NewMessage } from '../message/message.js';
 import type { FlowControls } from '../order/flow-controls.js';
 import type { Waiting } from '../order/held-messages.js';

@@ -1,6 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { Logger } from '../../../lib/logger.js';
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import { unavailable } from '../errors.js';
 import { Batcher } from '../store/batcher.js';
 import { tableOf } from '../store/statements.js';

@@ -1,4 +1,4 @@
-import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../../lib/postgres/postgres.js';
 import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
 import {
   ATTEMPTS_STEP,

@@ -1,4 +1,4 @@
-import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../../lib/postgres/postgres.js';
 import type { DueTicket } from '../message/message.js';
 import { tableOf } from '../store/statements.js';
 

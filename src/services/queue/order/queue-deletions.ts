@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import { tableOf } from '../store/statements.js';
 import { StepSize } from '../store/step-size.js';
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { HttpError } from '../../../http/errors.js';
 import type { Logger } from '../../../lib/logger.js';
-import { classifyDatabaseError, type Queryable } from '../../../lib/postgres.js';
+import { classifyDatabaseError, type Queryable } from '../../../lib/postgres/postgres.js';
 import { type AddressTools, addressedMessages } from '../intake/addressed-messages.js';
 import { type IntakeTools, takeInWith } from '../intake/intake.js';
 import type { DailyUsage } from '../intake/usage.js';

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Database, Queryable, QueryResult } from '../../../lib/postgres.js';
+import type { Database, Queryable, QueryResult } from '../../../lib/postgres/postgres.js';
 import { tableOf } from '../store/statements.js';
 import { nextTime } from './cron.js';
 

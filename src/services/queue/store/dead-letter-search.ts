@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import type { Conditions } from './conditions.js';
 import { tableOf } from './statements.js';
 import { StepSize } from './step-size.js';

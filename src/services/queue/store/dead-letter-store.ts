@@ -1,4 +1,4 @@
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 import type { ClaimedMessage } from '../message/message.js';
 import {
   type DeadLetterCursor,

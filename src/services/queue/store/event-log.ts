@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import type { Message } from '../message/message.js';
 import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';

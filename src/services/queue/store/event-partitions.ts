@@ -1,4 +1,4 @@
-import { classifyDatabaseError, type Database, quoteIdentifier } from '../../../lib/postgres.js';
+import { classifyDatabaseError, type Database, quoteIdentifier } from '../../../lib/postgres/postgres.js';
 import { tableOf } from './statements.js';
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-import { type Migration, quoteIdentifier } from '../../../lib/postgres.js';
+import { type Migration, quoteIdentifier } from '../../../lib/postgres/postgres.js';
 
 /** The versions of the queue's schema. A released one is never edited: what changes is a new one. */
 export function queueMigrations(schema: string): Migration[] {

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/logger.js';
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import { isTimeout } from '../errors.js';
 import { fromNow, tableOf } from './statements.js';
 import { StepSize } from './step-size.js';

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { Database } from '../../../lib/postgres.js';
+import type { Database } from '../../../lib/postgres/postgres.js';
 import { tableOf } from './statements.js';
 
 export interface KeyPair {

@@ -1,4 +1,4 @@
-import { quoteIdentifier } from '../../../lib/postgres.js';
+import { quoteIdentifier } from '../../../lib/postgres/postgres.js';
 import { MESSAGE_COLUMNS, NEW_MESSAGE_RECORD } from './message-row.js';
 
 /** Milliseconds `parameter` from now. */

@@ -1,4 +1,4 @@
-import type { Database, Queryable, Transactions } from '../../../lib/postgres.js';
+import type { Database, Queryable, Transactions } from '../../../lib/postgres/postgres.js';
 import { isRefusal, isTooMuch } from '../errors.js';
 import type { Claim, Postponement, Unclaimed } from '../message/claim.js';
 import { type Conclusion, type FailingMessage, outcomesJson, writtenBytes } from '../message/conclusion.js';

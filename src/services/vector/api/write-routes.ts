@@ -1,6 +1,6 @@
 import { parseJson, parseJsonBody } from '../../../http/body.js';
 import { HttpError } from '../../../http/errors.js';
-import { WHOLE_BYTES } from '../../../lib/sliced-json.js';
+import { WHOLE_BYTES } from '../../../lib/json/sliced-json.js';
 import { importRecords } from '../records/import-records.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
-import { AddressGuard } from '../../../lib/address-guard.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
-import { Outbound, OutboundError } from '../../../lib/outbound.js';
+import { AddressGuard } from '../../../lib/outbound/address-guard.js';
+import { Outbound, OutboundError } from '../../../lib/outbound/outbound.js';
 import type { IndexSettings } from '../settings.js';
 import type { DenseEmbedder } from './embedder.js';
 

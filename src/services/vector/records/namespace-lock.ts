@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Queryable } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { IndexParts } from '../index-parts.js';
 import { createNamespaceText, lockNamespaceText } from '../statements/namespace-statements.js';
 import { addPostingsText, dropPostingsText } from '../statements/write-statements.js';

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import { classifyDatabaseError, type Queryable } from '../../../lib/postgres.js';
+import { classifyDatabaseError, type Queryable } from '../../../lib/postgres/postgres.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import type { RenameBody } from '../schemas/reads.js';

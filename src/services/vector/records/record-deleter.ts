@@ -1,5 +1,5 @@
-import type { Queryable } from '../../../lib/postgres.js';
-import { classifyDatabaseError } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
+import { classifyDatabaseError } from '../../../lib/postgres/postgres.js';
 import { translated } from '../errors.js';
 import { filterJsonpath } from '../filter/filter-jsonpath.js';
 import { parseFilter } from '../filter/parse-filter.js';

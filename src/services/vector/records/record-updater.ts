@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Queryable } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import type { Metadata, UpdateBody } from '../schemas/records.js';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { sliced, wholly } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';

@@ -1,7 +1,7 @@
 import { KickedTask } from '../../../lib/kicked-task.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 import type { IndexSettings } from '../settings.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
 import type { IndexTables } from './index-tables.js';

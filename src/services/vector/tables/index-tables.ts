@@ -1,5 +1,10 @@
 import { HttpError } from '../../../http/errors.js';
-import { type Database, lockSchema, type Queryable, quoteIdentifier } from '../../../lib/postgres.js';
+import {
+  type Database,
+  lockSchema,
+  type Queryable,
+  quoteIdentifier,
+} from '../../../lib/postgres/postgres.js';
 import { comparison } from '../score.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';

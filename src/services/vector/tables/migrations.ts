@@ -4,7 +4,7 @@ import {
   type Migration,
   type Queryable,
   quoteIdentifier,
-} from '../../../lib/postgres.js';
+} from '../../../lib/postgres/postgres.js';
 import { comparison, type SimilarityFunction, type Storage } from '../score.js';
 import { repeatedVectorsTexts } from './repeated-vectors.js';
 

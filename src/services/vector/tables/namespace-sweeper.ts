@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KickedTask } from '../../../lib/kicked-task.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
-import type { Database, Queryable } from '../../../lib/postgres.js';
+import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 import type { IndexSettings } from '../settings.js';
 import { anyDroppedText, sweepText } from '../statements/namespace-statements.js';
 import type { IndexTables } from './index-tables.js';

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../../lib/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Comparison } from '../score.js';
 import type { IndexShape } from '../statements/index-shape.js';
 import { anyManyEqualText, leaveOutText } from '../statements/repeated-statements.js';

@@ -1,0 +1,196 @@
+import { lookup } from 'node:dns';
+import { isIP } from 'node:net';
+import { types } from 'node:util';
+import { Agent, buildConnector, errors, request } from 'undici';
+import type { ByteBudget } from '../byte-budget.js';
+import { type Deadline, deadlineOf } from '../deadline.js';
+import { type ReadBody, readUpTo } from '../read-body.js';
+import type { AddressGuard } from './address-guard.js';
+import { guardedLookup } from './guarded-lookup.js';
+import { tolerant } from './unasked-continue.js';
+
+export interface OutboundRequest {
+  /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
+  readonly url: URL;
+  readonly method: string;
+  /** Names in any case; hop-by-hop ones must not be among them (see `isTransportHeader`). */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** For the whole exchange, from the look-up of the name to the last byte. */
+  readonly timeoutMs: number;
+  /** Response bytes that are kept; the rest is not read. */
+  readonly maxBodyBytes: number;
+  /** Ends the exchange early. */
+  readonly signal: AbortSignal;
+  /** Shared by those whose responses may be many and large at once; a response that finds none left is cut. */
+  readonly budget?: ByteBudget;
+}
+
+export interface OutboundResponse extends ReadBody {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string[]>>;
+}
+
+/** Why no response came. `message` names no credential and may be shown to the sender. */
+export class OutboundError extends Error {
+  constructor(
+    readonly reason: 'blocked' | 'timeout' | 'aborted' | 'network',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'OutboundError';
+  }
+}
+
+/** Longest time for TCP and TLS to a destination, in ms. */
+const CONNECT_MS = 10_000;
+
+/** A response whose headers are longer counts as none, in bytes. Destinations that set many cookies pass 16 KiB, undici's default. */
+const MAX_HEADER_BYTES = 256 * 1024;
+
+/** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
+const ALLOW_H2 = false;
+
+/**
+ * A pooled, keep-alive HTTP client for destinations named by others: it connects only to addresses that `guard` passes,
+ * checked on the very address that is connected to (so a name that changes between two look-ups gains nothing), and
+ * follows no redirect.
+ */
+export class Outbound {
+  private readonly agent: Agent;
+
+  /** @param resolve an argument so that a test can be the name server */
+  constructor(
+    private readonly guard: AddressGuard,
+    private readonly resolve: typeof lookup = lookup,
+  ) {
+    this.agent = new Agent({
+      connect: this.connector(),
+      // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      pipelining: 1,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      allowH2: ALLOW_H2,
+    });
+  }
+
+  /** @throws OutboundError when no complete response head came */
+  async send(outgoing: OutboundRequest): Promise<OutboundResponse> {
+    const deadline = deadlineOf(outgoing.timeoutMs, outgoing.signal);
+    try {
+      const response = await request(withoutCredentials(outgoing.url), {
+        dispatcher: this.agent,
+        method: outgoing.method as 'POST',
+        headers: withCredentials(outgoing),
+        body: outgoing.body.length === 0 ? null : outgoing.body,
+        signal: deadline.signal,
+      });
+      const read = await readUpTo(response.body, outgoing.maxBodyBytes, outgoing.budget);
+      return { status: response.statusCode, headers: listsOf(response.headers), ...read };
+    } catch (error) {
+      throw translate(error, outgoing, deadline);
+    } finally {
+      deadline.release();
+    }
+  }
+
+  /** Cuts what is still open. */
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+
+  private connector(): buildConnector.connector {
+    const connect = buildConnector({
+      timeout: CONNECT_MS,
+      allowH2: ALLOW_H2,
+      lookup: guardedLookup(this.guard, this.resolve, (reason) => new OutboundError('blocked', reason)),
+    });
+    return (options, callback) => {
+      // `lookup` is not asked about IP literals (undici 8.12), so they are judged here
+      const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
+      if (refusal === undefined) connect(options, tolerant(callback));
+      else callback(new OutboundError('blocked', refusal), null);
+    };
+  }
+}
+
+/**
+ * Headers that belong to one connection or are computed by the client: undici throws on most of them and would let
+ * `Host` be forged. `name` in lower case.
+ */
+export function isTransportHeader(name: string): boolean {
+  return TRANSPORT_HEADERS.has(name) || name.startsWith('proxy-');
+}
+
+const TRANSPORT_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function withoutCredentials(url: URL): URL {
+  if (url.username === '' && url.password === '') return url;
+  const bare = new URL(url);
+  bare.username = '';
+  bare.password = '';
+  return bare;
+}
+
+function withCredentials({ url, headers }: OutboundRequest): Record<string, string> {
+  if (url.username === '' && url.password === '') return { ...headers };
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return { ...headers };
+  const pair = `${decoded(url.username)}:${decoded(url.password)}`;
+  return { ...headers, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function listsOf(headers: Record<string, string | string[] | undefined>): Record<string, string[]> {
+  const lists: Record<string, string[]> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) lists[name] = Array.isArray(value) ? value : [value];
+  }
+  return lists;
+}
+
+function translate(
+  error: unknown,
+  { timeoutMs, signal }: OutboundRequest,
+  deadline: Deadline,
+): OutboundError {
+  if (error instanceof OutboundError) return error;
+  if (signal.aborted) return new OutboundError('aborted', 'the attempt was interrupted', { cause: error });
+  if (deadline.isLate || error instanceof errors.ConnectTimeoutError)
+    return new OutboundError(
+      'timeout',
+      `no complete response within ${Math.min(timeoutMs, deadline.isLate ? timeoutMs : CONNECT_MS)} ms`,
+      { cause: error },
+    );
+  return new OutboundError('network', describe(error), { cause: error });
+}
+
+/** A connection to several addresses fails with one error that holds the others. */
+function describe(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return describe(error.errors[0]);
+  const code = (error as { code?: unknown }).code;
+  const message = types.isNativeError(error) ? error.message : String(error);
+  return typeof code === 'string' && !message.includes(code)
+    ? `${message} (${code})`
+    : message || 'the request failed';
+}

@@ -1,0 +1,104 @@
+import pg from 'pg';
+import type { ReleaseRegistry } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
+import { Connections, withAside } from './postgres-connections.js';
+import type { Database } from './postgres-database.js';
+import { SilenceWatch } from './postgres-watch.js';
+
+export type { Database, Queryable, QueryResult, Transactions } from './postgres-database.js';
+export {
+  classifyDatabaseError,
+  isMissingTable,
+  isPassing,
+  isPoolBusy,
+  isUnreachable,
+} from './postgres-errors.js';
+export {
+  lockSchema,
+  type Migration,
+  migrate,
+  quoteIdentifier,
+  UnusableSchema,
+} from './postgres-migrations.js';
+
+export interface DatabaseOptions {
+  /** `postgres://user:password@host:port/database` */
+  url: string;
+  /** Most connections held at once. */
+  poolSize: number;
+  /** How long a statement may run, in ms: Postgres itself ends it. A caller waits as long for a free connection. */
+  statementTimeoutMs: number;
+  /** How long making a connection may take, in ms. */
+  connectTimeoutMs: number;
+  applicationName: string;
+  /** Run-time settings of every connection, such as `{ 'hnsw.ef_search': '80' }`. */
+  settings?: Readonly<Record<string, string>>;
+  /** Told each time that a statement of the pool met a schema or a table that is not there. */
+  onMissingTable?: () => void;
+  log: Logger;
+  lifecycle: ReleaseRegistry;
+}
+
+/** Longest wait for an answer that no request waits for, in ms; as long may a server that is cut off keep a connection. */
+const PATIENT_MS = 10_000;
+
+/** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
+export function openDatabase(options: DatabaseOptions): Database {
+  const { pool, aside } = createPool(options);
+  const watch = new SilenceWatch(aside, options.log, options.lifecycle);
+  const connections = new Connections(pool, aside, watch, options.onMissingTable);
+  options.lifecycle.onStop('postgres pool', () => connections.end());
+  const unlimited = connections.within();
+  return {
+    ...unlimited,
+    within: (signal) => connections.within(signal),
+    patient: connections.within(undefined, PATIENT_MS),
+    check: async () => {
+      await unlimited.query('select 1');
+    },
+    aside: (work, signal) => withAside(aside(), work, signal, aside),
+  };
+}
+
+/** A pool, and connections beside it that have no time limits but the one for connecting. */
+function createPool(options: DatabaseOptions): { pool: pg.Pool; aside: () => pg.Client } {
+  // the pool has one limit for waiting and for connecting; a busy pool may take its time, a dead server may not
+  class PromptClient extends pg.Client {
+    constructor(config?: string | pg.ClientConfig) {
+      super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: options.connectTimeoutMs });
+    }
+  }
+  const { connectionString, runTime } = withSettings(options.url, options.settings ?? {});
+  const common = { connectionString, application_name: options.applicationName, keepAlive: true };
+  const pool = new pg.Pool({
+    ...common,
+    Client: PromptClient,
+    options: runTime,
+    max: options.poolSize,
+    connectionTimeoutMillis: options.statementTimeoutMs,
+    idleTimeoutMillis: 60_000,
+    statement_timeout: options.statementTimeoutMs,
+    // a gateway that stalls inside a transaction must not keep its locks for ever
+    idle_in_transaction_session_timeout: options.statementTimeoutMs,
+    // a stalled server (paused, cut off) never sends the statement timeout's error: the client gives up a little later
+    query_timeout: options.statementTimeoutMs + 500,
+  });
+  // an idle connection that dies reports here; without a listener it would end the process
+  pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));
+  return { pool, aside: () => new PromptClient(common) };
+}
+
+/** Settings that the URL brings in its parameter `options` come last and win; node-postgres would drop ours for them. */
+function withSettings(
+  url: string,
+  settings: Readonly<Record<string, string>>,
+): { connectionString: string; runTime: string } {
+  const parsed = new URL(url);
+  const own = parsed.searchParams.get('options');
+  parsed.searchParams.delete('options');
+  const ours = Object.entries(settings).map(([key, value]) => `-c ${key}=${value.replace(/[\\ ]/g, '\\$&')}`);
+  return {
+    connectionString: parsed.href,
+    runTime: [...ours, ...(own === null ? [] : [own])].join(' '),
+  };
+}
