@@ -1,5 +1,6 @@
 import { nativeBackends } from '../native/native-backends.mjs';
 import { Interrupted } from '../processes/interruption.mjs';
+import { demandAccess } from '../state/access.mjs';
 import { forgetPorts, makeFolders, notePorts, profile } from '../state/profile.mjs';
 import { demandSecrets, secretsOf } from '../state/secrets.mjs';
 import { dockerBackends } from './docker-backends.mjs';
@@ -11,6 +12,7 @@ import { chooseEngine, demandEngine, forgetEngine, noteEngine } from './engine.m
  */
 export async function backends(name) {
   const p = profile(name);
+  demandAccess(p);
   makeFolders(p);
   const context = { p, secrets: secretsOf(p) };
   const engine = await chooseEngine(p);

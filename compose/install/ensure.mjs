@@ -3,7 +3,6 @@ import {
   accessSync,
   constants,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -14,7 +13,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { withLock } from '../processes/lock.mjs';
 import { succeed } from '../processes/processes.mjs';
 import { runProgram } from '../processes/run-program.mjs';
-import { installTag, isInstalled, root, stateDir } from '../state/profile.mjs';
+import { checkoutLock, checkoutTag, isInstalled, root } from '../state/profile.mjs';
 import { npmPlaces } from './npm-places.mjs';
 
 /** What `npm ci` and the compiler made is marked with the digest of what it was made from. */
@@ -101,7 +100,7 @@ export function demandCheckout() {
 export async function ensurePackages(progress) {
   if (!hasPackages()) {
     progress('installing the packages (npm ci)');
-    const env = { ...npmEnvironment(), ...(await succeed(installTag)) };
+    const env = { ...npmEnvironment(), ...(await succeed(checkoutTag)) };
     const options = { cwd: root, env, timeoutMs: 300_000 };
     await runProgram('npm', ['ci', '--no-audit', '--no-fund'], options);
     writeFileSync(packagesMark, packagesDigest());
@@ -116,7 +115,7 @@ export async function ensurePackages(progress) {
 export async function ensureBuild(progress) {
   if (hasBuild()) return;
   progress('compiling');
-  const env = { ...npmEnvironment(), ...(await succeed(installTag)) };
+  const env = { ...npmEnvironment(), ...(await succeed(checkoutTag)) };
   const options = { cwd: root, env, timeoutMs: 180_000 };
   await runProgram('npm', ['run', '--silent', 'build'], options);
   writeFileSync(buildMark, buildDigest(sourceFiles()));
@@ -133,9 +132,11 @@ export function forgetBuild() {
  */
 export async function ensureGateway(say) {
   if (hasPackages() && hasBuild()) return;
-  mkdirSync(stateDir, { recursive: true });
-  await withLock(join(stateDir, 'install.lock'), async () => {
+  const waiting = (pid) =>
+    say('packages', `another launcher is installing them (process ${pid}); waiting for it`);
+  const work = async () => {
     await ensurePackages((line) => say('packages', line));
     await ensureBuild((line) => say('build', line));
-  });
+  };
+  await withLock(checkoutLock, work, waiting);
 }

@@ -1,5 +1,4 @@
-import { join } from 'node:path';
-import { stateDir } from '../state/profile.mjs';
+import { join, relative } from 'node:path';
 import { writePrivateFile } from '../state/secrets.mjs';
 import { cards, urlVariable } from '../state/services.mjs';
 
@@ -61,8 +60,11 @@ function shortened(reason) {
   return `${reason.slice(0, half)} ... (all of it in the gateway's log) ... ${reason.slice(-half)}`;
 }
 
+/** As one would name it here. */
+const nearby = (path) => (path.startsWith(`${process.cwd()}/`) ? relative(process.cwd(), path) : path);
+
 /** A service may wait for two backends, and the first one's many words must not hide the second. */
-const reasonsOf = (missing) => missing.split(/; (?=(?:redis|postgres|pgvector|kafka|rabbitmq): )/);
+export const reasonsOf = (missing) => missing.split(/; (?=(?:redis|postgres|pgvector|kafka|rabbitmq): )/);
 
 function serviceLines(report, env, service) {
   const lines = [`  ${service.padEnd(8)}${report.urls[service]}`];
@@ -98,8 +100,8 @@ export function card(report, env, { file, down, notes, logs }) {
     `  backends        ${where.join(', ') || 'none'}`,
     ...notes.map((line) => `  note            ${line}`),
     ...down.map((line) => `  NOT UP YET      ${line}`),
-    `  all of this     ${file.replace(`${join(stateDir, '..')}/`, '')}   (set -a; . ${quoted(file)}; set +a)`,
-    `  logs            ${logs}`,
+    `  all of this     ${nearby(file)}   (set -a; . ${quoted(file)}; set +a)`,
+    `  logs            ${nearby(logs)}/`,
     '',
   ].join('\n');
 }

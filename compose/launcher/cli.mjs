@@ -66,7 +66,7 @@ const commands = {
   },
   doctor: {
     synopsis: 'doctor',
-    about: 'look for what keeps it from starting or running, and say how to mend it',
+    about: 'look for what keeps it from starting or running, and say how to fix it',
     node: 'any',
     run: async () => (await import('./doctor.mjs')).doctor(),
   },
@@ -182,6 +182,8 @@ async function onFitNode(command, options, argv) {
 }
 
 async function run(argv) {
+  // however open the shell leaves new files, other users may not change what says which programs are run and ended
+  process.umask(process.umask() | 0o022);
   const asked = understood(argv);
   if (asked.print !== undefined) {
     console.log(asked.print);

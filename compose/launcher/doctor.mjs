@@ -4,12 +4,18 @@ import { join } from 'node:path';
 import { ensureGateway, hasBuild, hasPackages } from '../install/ensure.mjs';
 import { isFit } from '../install/node.mjs';
 import { runProgram } from '../processes/run-program.mjs';
+import { demandAccess } from '../state/access.mjs';
 import { commandLine, profile, stateDir } from '../state/profile.mjs';
+import { demandSecrets } from '../state/secrets.mjs';
+import { reasonsOf } from './card.mjs';
 import { check, runningGateway } from './gateway.mjs';
 import {
   askRegistry,
+  backendNames,
+  demandNative,
   demandStateFolder,
   diskSpace,
+  existing,
   likelyNeeds,
   neededBackends,
   takenPorts,
@@ -32,23 +38,26 @@ function node() {
   return { about: 'Node', words: `${version}, too old for the gateway; a start fetches a newer one` };
 }
 
-/** @returns {Finding} */
-function stateFolder() {
+/** @returns {Promise<Finding>} */
+async function stateFolder(p, engine) {
   try {
     demandStateFolder();
+    demandAccess(p);
+    demandSecrets(p);
+    if (engine === 'native' && whyNotNative() === undefined) await demandNative(backendNames);
     return { about: 'state', words: stateDir };
   } catch (error) {
     return { about: 'state', words: stateDir, remedy: error.message };
   }
 }
 
-/** @returns {Finding} */
+/** @returns {Finding[]} none where the state folder leads nowhere */
 function disk() {
+  if (!existsSync(existing(stateDir))) return [];
   const { needed, free, isEnough } = diskSpace(true);
   const words = `${free} MB free, a start may take ${needed} MB`;
-  return isEnough
-    ? { about: 'disk', words }
-    : { about: 'disk', words, remedy: 'make room, or set PORTICO_STATE_DIR' };
+  const remedy = isEnough ? {} : { remedy: 'make room, or set PORTICO_STATE_DIR' };
+  return [{ about: 'disk', words, ...remedy }];
 }
 
 /** What the kernel could give to programs now, in MB: caches can go. */
@@ -100,7 +109,7 @@ async function network() {
     if (reason === undefined) return { about: 'network', words: `${place} answers` };
     const remedy = hasPackages()
       ? {}
-      : { remedy: 'mend the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY)' };
+      : { remedy: 'fix the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY)' };
     return { about: 'network', words: `${place}, npm's registry, does not answer (${reason})`, ...remedy };
   } catch {
     const remedy = hasPackages() ? {} : { remedy: 'install npm, or add it to PATH' };
@@ -119,7 +128,7 @@ async function configuration() {
       findings: [{ about: 'settings', words: `usable; serves ${report.services.join(', ')}` }],
     };
   } catch (error) {
-    const remedy = 'mend what is named above, or the variables that it names';
+    const remedy = 'correct what is named above, or the variables that it names';
     return { findings: [{ about: 'settings', words: error.message, remedy }] };
   }
 }
@@ -128,10 +137,10 @@ async function configuration() {
 async function ports(p, engine, report) {
   const guess = likelyNeeds(p, undefined);
   const names = report === undefined ? guess.backends : neededBackends(report.backends);
-  const gateway = report === undefined ? guess.gateway : Number(new URL(report.url).port || 80);
+  const gateway = report === undefined ? guess.gateway : report.ports;
   const taken = await takenPorts(p, engine, names, gateway);
   if (taken.length === 0)
-    return { about: 'ports', words: `${gateway} and those of ${names.join(', ')} are free` };
+    return { about: 'ports', words: `${gateway.join(', ')} and those of ${names.join(', ')} are free` };
   const rows = taken.map(({ port, owner, holder }) => `${port} (${owner}) is taken by ${holder}`);
   const remedy =
     'end those programs, or move away: PORTICO_HTTP_PORT for the gateway, PORTICO_PORT_BASE for backends';
@@ -146,6 +155,16 @@ function lastLines(p, name) {
   return `\n${lines.map((line) => `             ${line.slice(0, 200)}`).join('\n')}\n             (${file})`;
 }
 
+/** Why the last start could not bring a backend, which may never have come to a log. */
+function reasonOf(p, name) {
+  const env = Object.entries(runningGateway(p)?.env ?? {});
+  const told = env
+    .filter(([variable]) => variable.endsWith('_MISSING'))
+    .flatMap(([, text]) => reasonsOf(text));
+  const reason = told.find((line) => line.startsWith(`${name}: `));
+  return reason === undefined ? '' : reason.slice(name.length);
+}
+
 /** @returns {Finding[]} of what runs, or ought to */
 function running(p, { rows }) {
   return rows.map(({ name, words, isWell, isRunning }) => {
@@ -154,7 +173,7 @@ function running(p, { rows }) {
     const remedy = isDown
       ? `${commandLine('start')} brings up again what is down`
       : `${commandLine('stop')}, then ${commandLine('start')}`;
-    return { about: name, words: words + lastLines(p, name), remedy };
+    return { about: name, words: words + reasonOf(p, name) + lastLines(p, name), remedy };
   });
 }
 
@@ -173,8 +192,8 @@ export async function doctor() {
     node(),
     platform(engine),
     engineFinding,
-    stateFolder(),
-    disk(),
+    await stateFolder(p, engine),
+    ...disk(),
     memory(anythingRuns),
     await network(),
     ...findings,
@@ -185,10 +204,7 @@ export async function doctor() {
     if (remedy !== undefined) console.log(`${''.padEnd(17)}-> ${remedy}`);
   }
   const wrong = all.filter(({ remedy }) => remedy !== undefined).length;
-  const told =
-    runningGateway(p) === undefined && !anythingRuns
-      ? 'Nothing runs, and nothing keeps it from starting.'
-      : 'All is well.';
+  const told = anythingRuns ? 'All is well.' : 'Nothing runs, and nothing keeps it from starting.';
   console.log(wrong === 0 ? told : `${wrong} of ${all.length} things are wrong.`);
   return wrong === 0 ? 0 : 1;
 }

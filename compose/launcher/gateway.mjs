@@ -16,6 +16,7 @@ import { cards } from '../state/services.mjs';
  * @typedef {object} Check
  * @property {string} url
  * @property {string} operationsUrl where /readyz is
+ * @property {number[]} ports all that the gateway listens on
  * @property {string[]} services those that are not switched off
  * @property {{service: string, wants: {key: string, variable: string}[]}[]} unserved those of them whose backends have
  *   no address yet
@@ -89,25 +90,26 @@ function inheritedEnvironment() {
 }
 
 /**
- * Asks the gateway's program what a configuration needs.
- * @param {string} [config] a file
- * @returns {Promise<Check>}
+ * What the gateway's program says of a configuration.
  * @throws {Error} with `exitCode` 78 and all reasons when the configuration is bad
  */
-export async function check(config) {
-  const env = inheritedEnvironment();
+async function ask(command, config, env) {
+  const options = { env, timeoutMs: programLimitMs };
   try {
-    return JSON.parse(
-      await runProgram(process.execPath, [main, 'check', ...configArgs(config)], {
-        env,
-        timeoutMs: programLimitMs,
-      }),
-    );
+    return JSON.parse(await runProgram(process.execPath, [main, command, ...configArgs(config)], options));
   } catch (error) {
     if (error.exitCode === 78) throw Object.assign(new Error(error.output), { exitCode: 78 });
     throw error;
   }
 }
+
+/**
+ * Asks the gateway's program what a configuration needs.
+ * @param {string} [config] a file
+ * @returns {Promise<Check>}
+ * @throws {Error} with `exitCode` 78 and all reasons when the configuration is bad
+ */
+export const check = (config) => ask('check', config, inheritedEnvironment());
 
 /**
  * The gateway's environment: the user's variables win over ours, and what the file sets is left alone. It has the
@@ -140,9 +142,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
  * @returns {Promise<Record<string, string>>} variables
  */
 export async function derivedTokens(env, config) {
-  const options = { env, timeoutMs: programLimitMs };
-  const output = await runProgram(process.execPath, [main, 'tokens', ...configArgs(config)], options);
-  const { metricsToken, ...services } = JSON.parse(output);
+  const { metricsToken, ...services } = await ask('tokens', config, env);
   const derived = Object.entries(services).flatMap(([service, instances]) => {
     const [tokens = {}] = Object.values(instances);
     return (cards[service]?.credentials ?? [])
@@ -162,7 +162,18 @@ export async function derivedTokens(env, config) {
  */
 export function runningGateway(p) {
   if (!readPidFile(pidFileOf(p)) || !existsSync(noteOf(p))) return undefined;
-  return JSON.parse(readFileSync(noteOf(p), 'utf8'));
+  try {
+    return JSON.parse(readFileSync(noteOf(p), 'utf8'));
+  } catch (error) {
+    // of a gateway whose note a disk has lost nothing is known: it is ended like what is left of one, and started again
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** What a later start knows of backends that are missing; `doctor` tells it. */
+export function noteAgain(p, running, env) {
+  writePrivateFile(noteOf(p), JSON.stringify({ ...running, env }));
 }
 
 const configFileOf = (config) => config ?? join(root, 'config/portico.yaml');
@@ -194,11 +205,12 @@ export async function demandGatewayPort(p, report) {
   if (port === '0')
     throw new Error('http.port 0 takes any free port, which npm start cannot find again: choose one');
   await stopFamily(pidFileOf(p), { graceMs: 2_000 });
-  await demandFree(
-    Number(port || 80),
-    'the gateway',
-    'choose another port: PORTICO_HTTP_PORT, or http.port in the configuration',
-  );
+  for (const one of report.ports)
+    await demandFree(
+      one,
+      'the gateway',
+      'choose another port: PORTICO_HTTP_PORT, or http.port in the configuration',
+    );
 }
 
 /** Starts the gateway; it listens when `waitReady` says so. */

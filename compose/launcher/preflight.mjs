@@ -3,31 +3,40 @@ import {
   closeSync,
   constants,
   existsSync,
+  lstatSync,
   openSync,
   readdirSync,
+  readFileSync,
   readSync,
+  realpathSync,
   statfsSync,
+  statSync,
 } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
+import { demandEngine } from '../backends/engine.mjs';
 import { demandCheckout, hasPackages } from '../install/ensure.mjs';
 import { fetchedNode, npm } from '../install/fetch-node.mjs';
 import { isFit } from '../install/node.mjs';
-import { portIsFree } from '../processes/ports.mjs';
-import { environmentOf, listenerIdOf, listenerOf } from '../processes/process-table.mjs';
+import { demandFolderName } from '../native/folder-names.mjs';
+import { demandUnpacking } from '../native/programs/unpack.mjs';
+import { runnerFor } from '../native/unprivileged.mjs';
+import { holderOf, portError } from '../processes/ports.mjs';
+import { environmentOf, listenerIdOf } from '../processes/process-table.mjs';
 import { readPidFile, tagName } from '../processes/processes.mjs';
 import { portsOf, stateDir } from '../state/profile.mjs';
+import { demandSecrets } from '../state/secrets.mjs';
 
 /**
  * What must hold before a start changes or fetches anything. Each throws one sentence that says what is wrong and what
- * mends it.
+ * fixes it.
  */
 
 /** Megabytes of disk that a start takes once, measured; a fifth more, since they were measured on one machine. */
 const spaceMb = { node: 240, packages: 260, programs: 900, data: 200 };
 const answerLimitMs = 5_000;
 
-const backendNames = ['redis', 'postgres', 'kafka', 'rabbitmq'];
+export const backendNames = ['redis', 'postgres', 'kafka', 'rabbitmq'];
 
 /** Variables by which a backend of one's own is named. */
 const addressOf = {
@@ -37,22 +46,68 @@ const addressOf = {
   rabbitmq: 'PORTICO_RABBITMQ_URL',
 };
 
+/** Whether there is a file, a folder or a link, wherever it leads, that this user can see. */
+function isSeen(path) {
+  try {
+    lstatSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The folder itself or, before it is made, the one that it will be made in. */
-function existing(folder) {
-  return existsSync(folder) ? folder : existing(dirname(folder));
+export const existing = (folder) => (isSeen(folder) ? folder : existing(dirname(folder)));
+
+/** @returns {string | undefined} why this user can keep nothing in a folder */
+function whyNotWritable(folder) {
+  try {
+    if (!statSync(folder).isDirectory()) return 'it is no folder';
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return undefined;
+  } catch (error) {
+    if (error.code === 'ENOENT') return 'it is a link that leads nowhere';
+    return error.code === 'EROFS' ? 'it is read-only' : 'this user may not write it';
+  }
 }
 
 /** @throws {Error} where the state folder cannot be written or made */
 export function demandStateFolder() {
   const folder = existing(stateDir);
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK);
-  } catch (error) {
-    const why = error.code === 'EROFS' ? 'it is read-only' : 'this user may not write it';
+  const why = whyNotWritable(folder);
+  if (why !== undefined)
     throw new Error(
       `${folder} cannot be written (${why}): set PORTICO_STATE_DIR to a folder that can, for programs, data and logs.`,
     );
-  }
+}
+
+/** What a disk was mounted with. @returns {string[]} */
+function mountOptions(folder) {
+  if (!existsSync('/proc/self/mountinfo')) return [];
+  const rows = readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' '))
+    .map(([, , , , place = '', options = '']) => ({
+      place: place.replace(/\\([0-7]{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8))),
+      options: options.split(','),
+    }));
+  const path = `${realpathSync(folder)}/`;
+  const above = rows.filter(
+    ({ place }) => place !== '' && path.startsWith(place === '/' ? '/' : `${place}/`),
+  );
+  return above.reduce((best, row) => (row.place.length >= best.place.length ? row : best), {
+    place: '',
+    options: /** @type {string[]} */ ([]),
+  }).options;
+}
+
+/** @throws {Error} where the backends' programs would not run; a link may take them elsewhere than the rest of the state */
+function demandExecution() {
+  const folder = existing(join(stateDir, 'programs'));
+  if (mountOptions(folder).includes('noexec'))
+    throw new Error(
+      `${folder} is on a disk that runs no programs (mounted with noexec): set PORTICO_STATE_DIR to a folder on another one.`,
+    );
 }
 
 /** Whether an earlier start has fetched the backends' programs. */
@@ -64,7 +119,7 @@ function hasPrograms() {
 /** @param {boolean} wantsPrograms whether backends will run as processes of this machine */
 export function diskSpace(wantsPrograms) {
   const needed =
-    (isFit(process.versions.node) || fetchedNode() ? 0 : spaceMb.node) +
+    (lacksNode() ? spaceMb.node : 0) +
     (hasPackages() ? 0 : spaceMb.packages) +
     (wantsPrograms && !hasPrograms() ? spaceMb.programs : 0) +
     spaceMb.data;
@@ -111,9 +166,24 @@ export function demandPlatform(engine) {
     );
 }
 
+/** Whether the Node of this process is too old and none was fetched yet. */
+const lacksNode = () => !isFit(process.versions.node) && fetchedNode() === undefined;
+
+/** @throws {Error} where backends cannot run as processes of this machine */
+export async function demandNative(backends) {
+  for (const name of backends) demandFolderName(name, stateDir);
+  demandExecution();
+  await runnerFor(existing(stateDir));
+  if (!hasPrograms()) await demandUnpacking();
+}
+
 /** Host and port that npm speaks to: the registry, or the proxy in front of it. */
 async function registryPlace() {
-  const text = await npm(['config', 'get', 'registry', 'https-proxy', 'proxy'], { timeoutMs: 30_000 });
+  const options = {
+    env: { npm_config_logs_max: '0', npm_config_update_notifier: 'false' },
+    timeoutMs: 30_000,
+  };
+  const text = await npm(['config', 'get', 'registry', 'https-proxy', 'proxy'], options);
   const values = Object.fromEntries(
     [...text.matchAll(/^([\w-]+) ?= ?(\S+)$/gm)].map(([, name, value]) => [name, value?.replaceAll('"', '')]),
   );
@@ -143,7 +213,7 @@ export async function demandRegistry() {
   const { place, reason } = await askRegistry();
   if (reason !== undefined)
     throw new Error(
-      `${place}, from which npm fetches packages, cannot be reached (${reason}): mend the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY).`,
+      `${place}, from which npm fetches packages, cannot be reached (${reason}): fix the network, or name a mirror (npm config set registry) or a proxy (HTTPS_PROXY).`,
     );
 }
 
@@ -154,24 +224,28 @@ function isOurs(p, port) {
 }
 
 /**
- * The ports that a start needs and another program has.
+ * The ports that a start needs and cannot have.
  * @param {import('../state/profile.mjs').Profile} p
  * @param {'docker' | 'native'} engine
  * @param {string[]} backends those that will be started
- * @param {number | undefined} gateway its port, where it is known
- * @returns {Promise<{port: number, owner: string, holder: string}[]>}
+ * @param {number[]} gateway its ports, as far as they are known
+ * @returns {Promise<(import('../processes/ports.mjs').Holder & {port: number, owner: string})[]>}
  */
 export async function takenPorts(p, engine, backends, gateway) {
-  const wanted = backends
-    .filter((name) => readPidFile(join(p.run, `${name}.pid`)) === undefined)
-    .flatMap((name) => portsOf(p, name, engine).map((port) => ({ port, owner: name })));
-  if (gateway !== undefined) wanted.unshift({ port: gateway, owner: 'the gateway' });
-  const rows = await Promise.all(
-    wanted.map(async (one) => ({ ...one, isTaken: !(await portIsFree(one.port)) && !isOurs(p, one.port) })),
+  const ofBackends = backends.flatMap((name) =>
+    portsOf(p, name, engine).map((port) => ({ port, owner: name })),
   );
-  return rows
-    .filter(({ isTaken }) => isTaken)
-    .map(({ port, owner }) => ({ port, owner, holder: listenerOf(port) ?? 'another program' }));
+  const wanted = [
+    ...gateway.map((port) => ({ port, owner: 'the gateway' })),
+    ...ofBackends.filter(({ owner }) => readPidFile(join(p.run, `${owner}.pid`)) === undefined),
+  ];
+  const rows = [];
+  for (const { port, owner } of wanted) {
+    const twin = owner === 'the gateway' && ofBackends.find((one) => one.port === port);
+    const taken = twin ? { holder: twin.owner, isProgram: false } : await holderOf(port);
+    if (taken !== undefined && !(taken.isProgram && isOurs(p, port))) rows.push({ port, owner, ...taken });
+  }
+  return rows;
 }
 
 /** @throws {Error} that names the first port, who has it, and the way out */
@@ -184,17 +258,15 @@ export async function demandPorts(p, engine, backends, gateway) {
     taken.owner === 'the gateway'
       ? 'choose another port: PORTICO_HTTP_PORT, or http.port in the configuration'
       : 'set PORTICO_PORT_BASE to a free block of ports (the default is 18070)';
-  throw new Error(
-    `port ${taken.port}, which is for ${taken.owner}, is taken by ${taken.holder}. End that program, or ${remedy}.`,
-  );
+  throw portError(taken, `${remedy}.`);
 }
 
 /** What a start will need as far as it can be told before there are packages that read the configuration. */
 export function likelyNeeds(p, config) {
-  if (config !== undefined) return { backends: [], gateway: undefined };
+  if (config !== undefined) return { backends: [], gateway: [] };
   return {
     backends: backendNames.filter((name) => !process.env[addressOf[name]]),
-    gateway: p.ports.gateway,
+    gateway: [p.ports.gateway],
   };
 }
 
@@ -206,6 +278,7 @@ export const neededBackends = (backends) =>
 export async function demandFetch() {
   demandStateFolder();
   demandCheckout();
+  if (lacksNode()) demandExecution();
   demandSpace(false);
   await demandRegistry();
 }
@@ -222,9 +295,19 @@ export async function preflight(p, engine, report, config) {
   const { backends, gateway } =
     report === undefined
       ? likelyNeeds(p, config)
-      : { backends: neededBackends(report.backends), gateway: Number(new URL(report.url).port || 80) };
-  if (backends.length > 0) demandPlatform(engine);
-  await demandPorts(p, engine, backends, gateway === 0 ? undefined : gateway);
+      : { backends: neededBackends(report.backends), gateway: report.ports };
+  demandSecrets(p);
+  if (lacksNode()) demandExecution();
+  if (backends.length > 0) {
+    demandPlatform(engine);
+    await (engine === 'native' ? demandNative(backends) : demandEngine(engine));
+  }
+  await demandPorts(
+    p,
+    engine,
+    backends,
+    gateway.filter((port) => port !== 0),
+  );
   demandSpace(engine === 'native' && backends.length > 0);
-  if (!hasPackages() || !(isFit(process.versions.node) || fetchedNode())) await demandRegistry();
+  if (!hasPackages() || lacksNode()) await demandRegistry();
 }

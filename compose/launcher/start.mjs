@@ -1,4 +1,4 @@
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { backends } from '../backends/backends.mjs';
 import { chooseEngine } from '../backends/engine.mjs';
 import { ensureGateway, hasBuild, hasPackages } from '../install/ensure.mjs';
@@ -6,6 +6,7 @@ import { catchSignals, Interrupted, interrupted, interruption } from '../process
 import { withLock } from '../processes/lock.mjs';
 import { readPidFile, writePidFile } from '../processes/processes.mjs';
 import { createProgress } from '../processes/progress.mjs';
+import { demandAccess } from '../state/access.mjs';
 import { commandLine, profile } from '../state/profile.mjs';
 import { cards } from '../state/services.mjs';
 import { card, writeConnection } from './card.mjs';
@@ -16,6 +17,7 @@ import {
   gatewayEnvironment,
   ignoredSettings,
   missingServices,
+  noteAgain,
   runningGateway,
   startGateway,
   stopGateway,
@@ -37,7 +39,7 @@ async function prepare(set, config, say, known) {
   await early;
   const report = known ?? (await check(config));
   await demandGatewayPort(p, report);
-  await demandPorts(p, engine, neededBackends(report.backends), undefined);
+  await demandPorts(p, engine, neededBackends(report.backends), []);
   return report;
 }
 
@@ -77,7 +79,8 @@ export async function bringUp(set, config, begun, say, known) {
   const wanted = { ...gatewayEnvironment(report, made), ...(await deriving) };
   const env = running === undefined ? wanted : withMissing(running.env, wanted);
   let from = 0;
-  if (running === undefined) {
+  if (running !== undefined) noteAgain(p, running, env);
+  else {
     begun.gateway = true;
     from = await startGateway(p, report, wanted, config);
   }
@@ -147,6 +150,7 @@ async function ask(url, token) {
  */
 export async function lookAhead(config) {
   const p = profile('dev');
+  demandAccess(p);
   if (runningGateway(p) !== undefined) return undefined;
   const engine = await chooseEngine(p);
   const report = hasPackages() && hasBuild() ? await check(config) : undefined;
@@ -185,8 +189,7 @@ export async function start({ detach = false, config }) {
   }
   up.env = { ...up.env, ...(await toldCredentials(up.report, up.env)) };
   const file = writeConnection(p, up.report, up.env);
-  const logs = `${relative(process.cwd(), p.logs) || p.logs}/`;
-  console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs }));
+  console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
   const code = up.down.length > 0 || missingServices(up.report, up.env).length > 0 ? 1 : 0;
   if (up.already) {
     console.log(

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { backends } from '../backends/backends.mjs';
+import { demandAccess } from '../state/access.mjs';
 import { profile } from '../state/profile.mjs';
 import { runningGateway } from './gateway.mjs';
 
@@ -46,6 +47,7 @@ export async function currentState() {
 
 /** @returns {Promise<number>} the exit code */
 export async function status() {
+  demandAccess(profile('dev'));
   const isNew = !existsSync(profile('dev').run);
   const { engine, rows } = isNew ? { engine: '', rows: [] } : await currentState();
   if (!rows.some(({ isRunning }) => isRunning)) {

@@ -5,7 +5,8 @@ import { forgetEngine } from '../backends/engine.mjs';
 import { lockHolder, withLock } from '../processes/lock.mjs';
 import { readPidFile, signalAll, waitGone } from '../processes/processes.mjs';
 import { createProgress } from '../processes/progress.mjs';
-import { forgetPorts, profile, stateDir } from '../state/profile.mjs';
+import { demandAccess } from '../state/access.mjs';
+import { checkoutLock, forgetPorts, profile, stateDir } from '../state/profile.mjs';
 import { stopGateway } from './gateway.mjs';
 
 /** A launcher in the foreground stops what it started by itself: gateway 25 s, the slowest backend 25 s. */
@@ -22,7 +23,7 @@ async function stopLauncher(p, say) {
 
 /** A start that still fetches Node or packages has begun nothing that could be stopped. */
 function nothing(words) {
-  const installer = lockHolder(join(stateDir, 'install.lock'));
+  const installer = lockHolder(join(stateDir, 'install.lock')) ?? lockHolder(checkoutLock);
   const hint = `process ${installer} is still installing what a start or a test needs; end that one where it runs.`;
   console.log(installer === undefined ? words : `${words.replace('.', '')}, but ${hint}`);
   return 0;
@@ -31,6 +32,7 @@ function nothing(words) {
 /** @returns {Promise<number>} the exit code */
 export async function stop() {
   const say = createProgress();
+  demandAccess(profile('dev'));
   if (!existsSync(profile('dev').run)) return nothing('Nothing runs.');
   const set = await backends('dev');
   const p = set.profile;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { throwIfInterrupted } from '../processes/interruption.mjs';
 import { demandFree } from '../processes/ports.mjs';
 import { readProcess } from '../processes/process-table.mjs';
@@ -70,9 +71,8 @@ async function demandFreePorts(p, backend) {
 /** The end of a backend's log, which is the best reason for a failed start. */
 function lastWords(p, name) {
   try {
-    const lines = readFileSync(join(p.logs, `${name}.log`), 'utf8')
-      .trim()
-      .split('\n');
+    const log = readFileSync(join(p.logs, `${name}.log`), 'utf8');
+    const lines = stripVTControlCharacters(log).trim().split('\n');
     return lines.slice(-4).join(' | ').slice(-600);
   } catch {
     return 'no log';

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { runProgram } from '../processes/run-program.mjs';
 import { root } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
 import { setupEnvironment } from './backend.mjs';
 import { exchange } from './exchange.mjs';
+import { demandFolderName } from './folder-names.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
-import { programOf } from './programs/programs.mjs';
+import { programOf, withWayOut } from './programs/programs.mjs';
 import { commandAs, giveData, giveTo } from './unprivileged.mjs';
 
 const here = join(root, 'compose/native');
@@ -19,6 +21,9 @@ export function javaHomeOf(p) {
   if (home === undefined) throw new Error(`${machines} holds no Java`);
   return join(machines, home);
 }
+
+/** Log4j takes a list of names with commas between them. */
+const logSettings = pathToFileURL(join(here, 'kafka-log4j2.properties')).href.replaceAll(',', '%2C');
 
 /**
  * The bounds: a heap of 384 MB, the one-thread collector and only the quick compiler,
@@ -32,7 +37,7 @@ function javaArgs(p, ...rest) {
     '-XX:TieredStopAtLevel=1',
     '-XX:MaxMetaspaceSize=128m',
     '-Djava.net.preferIPv4Stack=true',
-    `-Dlog4j2.configurationFile=${join(here, 'kafka-log4j2.properties')}`,
+    `-Dlog4j2.configurationFile=${logSettings}`,
     '-cp',
     join(kafkaJarsOf(p), '*'),
     ...rest,
@@ -50,12 +55,16 @@ function classArchive(p, runner) {
   return ['-XX:+AutoCreateSharedArchive', `-XX:SharedArchiveFile=${join(folder, 'classes.jsa')}`];
 }
 
+/** Java reads a file of properties as Latin-1: whatever is beyond ASCII has to be escaped. */
+const propertyValue = (text) =>
+  text.replace(/[^ -~]|\\/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 function writeConfiguration(p, dataDir) {
   const own = [
     `listeners=PLAINTEXT://127.0.0.1:${p.ports.kafka},CONTROLLER://127.0.0.1:${p.ports.kafkaController}`,
     `advertised.listeners=PLAINTEXT://127.0.0.1:${p.ports.kafka}`,
     `controller.quorum.voters=1@127.0.0.1:${p.ports.kafkaController}`,
-    `log.dirs=${dataDir}`,
+    `log.dirs=${propertyValue(dataDir)}`,
   ];
   const file = join(p.run, 'kafka.properties');
   writePrivateFile(file, `${readFileSync(join(root, 'config/kafka.properties'), 'utf8')}${own.join('\n')}\n`);
@@ -76,7 +85,8 @@ function clusterId() {
  */
 async function ensureFormatted({ p, runner }, conf, dataDir) {
   const mark = `${dataDir}.formatted`;
-  if (existsSync(join(dataDir, '__cluster_metadata-0')) || (existsSync(mark) && existsSync(dataDir))) return;
+  const isMarked = existsSync(mark) && existsSync(join(dataDir, 'meta.properties'));
+  if (isMarked || existsSync(join(dataDir, '__cluster_metadata-0'))) return;
   rmSync(dataDir, { recursive: true, force: true });
   mkdirSync(dataDir, { recursive: true });
   giveTo(runner, dataDir);
@@ -109,7 +119,9 @@ export const kafka = {
   stopSignal: 'SIGTERM',
 
   async install(installer) {
-    await Promise.all([installer.program('java'), fetchKafkaJars(installer.p, installer.say)]);
+    demandFolderName('kafka', installer.p.dir);
+    const { p, say } = installer;
+    await Promise.all([installer.program('java'), fetchKafkaJars(p, say).catch(withWayOut(p))]);
   },
 
   async processes(context) {

@@ -46,21 +46,26 @@ export async function fetchNames(installer) {
   });
 }
 
-/** The library's file below its tree. */
-function wrapperOf(p) {
+const fileName = 'libnss_wrapper.so';
+
+/**
+ * What goes between a loader and its program. The library is named without its folder, which the loader looks up: a list
+ * of libraries ends a name at a blank, a list of folders does not.
+ */
+function preloading(p) {
   const { tree } = programOf(p, library);
-  for (const folder of readdirSync(join(tree, 'usr/lib'))) {
-    const file = join(tree, 'usr/lib', folder, 'libnss_wrapper.so');
-    if (existsSync(file)) return file;
+  for (const name of readdirSync(join(tree, 'usr/lib'))) {
+    const folder = join(tree, 'usr/lib', name);
+    if (existsSync(join(folder, fileName))) return ['--library-path', folder, '--preload', fileName];
   }
-  throw new Error(`${tree} holds no libnss_wrapper.so`);
+  throw new Error(`${tree} holds no ${fileName}`);
 }
 
 const shellQuoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A script that starts a program with the library, and hands it all that the script is given. */
-function writeScript(file, { loader, wrapper, program }) {
-  const words = [loader, '--preload', wrapper, program].map(shellQuoted);
+function writeScript(file, command) {
+  const words = command.map(shellQuoted);
   writeFileSync(file, `#!/bin/sh\nexec ${words.join(' ')} "$@"\n`);
   chmodSync(file, 0o755);
 }
@@ -83,17 +88,14 @@ export function commandWithName({ p, runner }, { tree, bin, share }, program, op
   const [passwd, group] = [join(folder, 'passwd'), join(folder, 'group')];
   writeFileSync(passwd, `portico:x:${runner.uid}:${runner.gid}::/:/bin/false\n`);
   writeFileSync(group, `portico:x:${runner.gid}:\n`);
-  const own = { loader: loaderOf(tree).loader, wrapper: wrapperOf(p) };
-  writeScript(join(folder, 'postgres'), { ...own, program: join(bin, 'postgres') });
+  const { loader } = loaderOf(tree);
+  const preload = preloading(p);
+  writeScript(join(folder, 'postgres'), [loader, ...preload, join(bin, 'postgres')]);
   const env = { NSS_WRAPPER_PASSWD: passwd, NSS_WRAPPER_GROUP: group };
   if (program === 'postgres') return { file: join(folder, 'postgres'), args: options, env };
   // it looks for `postgres` where it lies itself
   copyFileSync(join(bin, 'initdb'), join(folder, 'initdb'));
-  return {
-    file: own.loader,
-    args: ['--preload', own.wrapper, join(folder, 'initdb'), '-L', share, ...options],
-    env,
-  };
+  return { file: loader, args: [...preload, join(folder, 'initdb'), '-L', share, ...options], env };
 }
 
 /** @param {Error} error of initdb @returns {Error} in one sentence with the way out, where it was about the user's name */

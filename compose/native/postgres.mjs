@@ -6,6 +6,7 @@ import { runProgram } from '../processes/run-program.mjs';
 import { root } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
 import { setupEnvironment, WrongPassword } from './backend.mjs';
+import { demandFolderName } from './folder-names.mjs';
 import { commandWithName, explainNameless, fetchNames } from './nameless-user.mjs';
 import {
   binOf,
@@ -153,11 +154,7 @@ export const postgres = {
   stopSignal: 'SIGINT',
 
   async install(installer) {
-    // initdb hands its own path to a shell between double quotes
-    if (/["$`\\]/.test(installer.p.programs))
-      throw new Error(
-        `PostgreSQL does not run below a folder with ", $, \` or \\ in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
-      );
+    demandFolderName('postgres', installer.p.dir);
     await Promise.all([installer.program('postgres'), fetchNames(installer)]);
   },
   keeps: keptPrograms,

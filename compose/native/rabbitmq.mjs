@@ -5,6 +5,7 @@ import { root } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
 import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
+import { demandFolderName } from './folder-names.mjs';
 import { programOf } from './programs/programs.mjs';
 import { giveData, giveTo } from './unprivileged.mjs';
 
@@ -74,7 +75,8 @@ function writeConfiguration({ p, secrets }, home) {
     `listeners.tcp.1 = 127.0.0.1:${p.ports.rabbitmq}`,
     'management.tcp.ip = 127.0.0.1',
     `management.tcp.port = ${p.ports.rabbitmqManagement}`,
-    `load_definitions = ${join(home, 'definitions.json')}`,
+    // as seen from the node's own folder: the name of a folder above may hold a #, which begins a comment
+    'load_definitions = definitions.json',
   ];
   const common = readFileSync(join(root, 'config/rabbitmq.conf'), 'utf8');
   writePrivateFile(join(home, 'rabbitmq.conf'), `${common}${own.join('\n')}\n`);
@@ -132,11 +134,7 @@ export const rabbitmq = {
   stopSignal: 'SIGTERM',
 
   async install(installer) {
-    // a single one keeps it starting for ever
-    if (installer.p.programs.includes("'"))
-      throw new Error(
-        `RabbitMQ does not run below a folder with ' in its name (${installer.p.programs}): name another one by PORTICO_STATE_DIR`,
-      );
+    demandFolderName('rabbitmq', installer.p.dir);
     await installer.program('rabbitmq');
   },
 

@@ -5,6 +5,7 @@ import { root } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
 import { WrongPassword } from './backend.mjs';
 import { exchange } from './exchange.mjs';
+import { demandFolderName } from './folder-names.mjs';
 import { architecture } from './programs/archive.mjs';
 import { readLock } from './programs/lock-file.mjs';
 import { programOf } from './programs/programs.mjs';
@@ -34,6 +35,9 @@ const goWithout = (installer) => (error) => {
 
 /** As Redis reads it back from its configuration: bytes that are not plain text are escaped. */
 const redisQuoted = (text) => `"${text.replace(/["\\]/g, '\\$&')}"`;
+
+/** Redis takes a file's name with one of these for a pattern and, where none fits, starts on its defaults. */
+const asPattern = (file) => (/[*?[]/.test(file) ? file.replace(/[*?[\]\\]/g, '\\$&') : file);
 
 const dataOf = (p) => join(p.data, 'redis');
 /** Which Redis has written the data. It lies beside them and not among them: that folder is Redis' own. */
@@ -72,6 +76,7 @@ export const redis = {
   stopSignal: 'SIGTERM',
 
   async install(installer) {
+    demandFolderName('redis', installer.p.dir);
     const locked = lockedJson();
     await Promise.all([
       installer.program('redis'),
@@ -99,7 +104,7 @@ export const redis = {
     writePrivateFile(conf, `${readFileSync(join(root, 'config/redis.conf'), 'utf8')}${own.join('\n')}\n`);
     giveTo(runner, conf);
     giveData(runner, dir);
-    return [{ name: 'redis', file: join(tree, 'usr/bin/redis-server'), args: [conf], cwd: dir }];
+    return [{ name: 'redis', file: join(tree, 'usr/bin/redis-server'), args: [asPattern(conf)], cwd: dir }];
   },
 
   async ready({ p, secrets }) {

@@ -31,16 +31,26 @@ export const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 /** Whether this is the published package, which is compiled and has its packages beside it, and no checkout. */
 export const isInstalled = !existsSync(join(root, 'src'));
 
+/** npx says so; who has installed the package for all has `portico` on PATH. */
+const installedCommand = process.env.npm_command === 'exec' ? 'npx portico' : 'portico';
+
 /** How the user calls one of the launcher's commands. */
-export const commandLine = (name) => `${isInstalled ? 'portico' : 'npm'} ${name}`;
+export const commandLine = (name) => `${isInstalled ? installedCommand : 'npm'} ${name}`;
 
 /** A package's own folder is npm's, so what it keeps lies where it is used. */
 export const stateDir = process.env.PORTICO_STATE_DIR
   ? resolve(process.env.PORTICO_STATE_DIR)
   : join(isInstalled ? process.cwd() : root, '.portico');
 
-/** The tag of what installs: npm and the compiler. */
+/** The tag of what fetches Node. */
 export const installTag = join(stateDir, 'install.pid');
+
+/**
+ * The lock and the tag of npm and the compiler, whose work lies in the checkout: two launchers with state folders of their
+ * own share it.
+ */
+export const checkoutLock = join(root, '.install.lock');
+export const checkoutTag = join(root, '.install.pid');
 
 /** Variables of the launcher, which are not the gateway's: it would warn of them. */
 export const launcherVariables = [
@@ -84,6 +94,15 @@ function notedPortBase(run) {
   return noted > 0 ? noted : undefined;
 }
 
+/** @returns {number | undefined} undefined where the variable is not set @throws {Error} where it is no such number */
+function numberIn(variable, least, most) {
+  const text = process.env[variable];
+  if (text === undefined || text === '') return undefined;
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  throw new Error(`${variable} must be a whole number from ${least} to ${most}, not '${text}'`);
+}
+
 /**
  * The block of ports: that of what runs, else the environment's, else what the last start used, else the default.
  * A stop, or a second start from another shell, must find the first one's backends.
@@ -91,12 +110,8 @@ function notedPortBase(run) {
 function portBase(name, run) {
   const noted = notedPortBase(run);
   if (noted !== undefined && anythingRuns(run)) return noted;
-  const text = process.env.PORTICO_PORT_BASE;
-  if (text === undefined || text === '') return noted ?? portBases[isTest(name) ? 'test' : 'dev'];
-  const base = Number(text);
-  if (!Number.isInteger(base) || base < 1024 || base > 64_000) {
-    throw new Error(`PORTICO_PORT_BASE must be a whole number from 1024 to 64000, not '${text}'`);
-  }
+  const base = numberIn('PORTICO_PORT_BASE', 1024, 64_000);
+  if (base === undefined) return noted ?? portBases[isTest(name) ? 'test' : 'dev'];
   return name === 'dev' ? base : base + 1000;
 }
 
@@ -126,13 +141,13 @@ export function forgetPorts(p) {
 /**
  * @param {string} name `dev`, `test` or `test-...`
  * @returns {Profile}
- * @throws {Error} when the name is unknown or PORTICO_PORT_BASE is not a port
+ * @throws {Error} when the name is unknown or a variable is no port
  */
 export function profile(name) {
   if (name !== 'dev' && !isTest(name)) throw new Error(`unknown profile '${name}': use dev or test`);
   const dir = name === 'dev' ? stateDir : join(stateDir, name);
   const run = join(dir, 'run');
-  const gateway = Number(process.env.PORTICO_HTTP_PORT || 8070);
+  const gateway = numberIn('PORTICO_HTTP_PORT', 0, 65_535) ?? 8070;
   return {
     name,
     dir,

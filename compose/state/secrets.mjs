@@ -7,15 +7,22 @@ import { cards } from './services.mjs';
 /** 32 random bytes are 43 characters of base64url: no character that a URL, an ini file or SQL would have to escape. */
 const secret = (prefix = '') => prefix + randomBytes(32).toString('base64url');
 
+/**
+ * What a credential is made of, by its kind. An account's JSON is a multiple of three bytes long, so that its base64 ends
+ * without an equals sign; of these characters base64 makes neither + nor /.
+ */
+const kinds = {
+  name: (prefix) => prefix + randomBytes(6).toString('hex'),
+  secret,
+  account: () => btoa(JSON.stringify({ UserID: 'operator', Password: secret() })),
+};
+
 /** Those of the services that a start makes. */
 const serviceMakers = Object.fromEntries(
   Object.values(cards)
     .flatMap(({ credentials }) => credentials)
     .filter(({ made }) => made.by === 'start')
-    .map(({ variable, made: { as, prefix = '' } }) => [
-      variable,
-      () => (as === 'name' ? prefix + randomBytes(6).toString('hex') : secret(prefix)),
-    ]),
+    .map(({ variable, made: { as, prefix = '' } }) => [variable, () => kinds[as](prefix)]),
 );
 
 /** Every secret of a profile and how it is made. A name added here is added to existing files at the next start. */
@@ -39,11 +46,14 @@ const backendSecrets = Object.keys(makers).filter(
 
 const fileOf = (p) => join(p.dir, 'secrets.env');
 
-/** Reads lines of `NAME=value`; comments and empty lines are passed over. */
+/**
+ * Reads lines of `NAME=value`; comments and empty lines are passed over. As shells and Compose read them: blanks around a
+ * value (an editor's carriage return is one) and quotes are not part of it.
+ */
 export function parseEnvFile(text) {
-  const lines = text.split('\n').filter((line) => /^[A-Z_]+=/.test(line));
+  const lines = text.split('\n').map((line) => /^([A-Z_]+)=\s*(.*?)\s*$/.exec(line));
   return Object.fromEntries(
-    lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    lines.flatMap((match) => (match ? [[match[1], match[2].replace(/^(["'])(.*)\1$/, '$2')]] : [])),
   );
 }
 
@@ -57,9 +67,23 @@ export function writePrivateFile(file, text) {
 /** @param {import('./profile.mjs').Profile} p @returns {Record<string, string>} */
 const knownSecrets = (p) => (existsSync(fileOf(p)) ? parseEnvFile(readFileSync(fileOf(p), 'utf8')) : {});
 
-/** @throws {Error} where what runs has passwords that its file no longer tells */
+/** What an address, a statement of SQL and every backend's settings take as it is. */
+const plainPassword = /^[\w.~-]+$/;
+/** What a header takes. */
+const plainToken = /^[!-~]{1,512}$/;
+const isUsable = (name, value) => (backendSecrets.includes(name) ? plainPassword : plainToken).test(value);
+
+/**
+ * For a start, before anything is changed.
+ * @throws {Error} where a secret cannot be used as the file tells it, or what runs has some that it no longer tells
+ */
 export function demandSecrets(p) {
   const known = knownSecrets(p);
+  const odd = Object.keys(makers).filter((name) => known[name] && !isUsable(name, known[name]));
+  if (odd.length > 0)
+    throw new Error(
+      `${odd.join(', ')} in ${fileOf(p)} cannot be used: a backend's password may hold letters, digits and - . _ ~ alone, a token no blank and nothing beyond ASCII. Mend it, or delete the line while nothing runs, and the next start makes another`,
+    );
   const lost = backendSecrets.filter((name) => !known[name]);
   if (lost.length === 0 || !anythingRuns(p.run)) return;
   throw new Error(

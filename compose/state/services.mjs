@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
  * @typedef {object} Credential
  * @property {string} variable
  * @property {{by: string, as?: string, prefix?: string, principal?: string}} made
+ * @property {string} inTests
  * @property {string[]} otherNames
  * @property {{path: string, member: string}} [toldAt]
  *

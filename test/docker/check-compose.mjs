@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { runProgram } from '../../compose/processes/run-program.mjs';
 import { root } from '../../compose/state/profile.mjs';
 import { parseEnvFile } from '../../compose/state/secrets.mjs';
+import { cards, urlVariable } from '../../compose/state/services.mjs';
 import { becomes200, containers, hangsMs } from './containers.mjs';
 import { readmeLines } from './readme.mjs';
 import { demand } from './score.mjs';
@@ -119,10 +120,7 @@ async function writeConnection(file, url, secretsFile, compose) {
   const pairs = {
     ...parseEnvFile(readFileSync(secretsFile, 'utf8')),
     PORTICO_URL: url,
-    PORTICO_KV_URL: `${url}/kv`,
-    PORTICO_VECTOR_URL: `${url}/vector`,
-    PORTICO_BROKER_URL: `${url}/broker`,
-    PORTICO_QUEUE_URL: `${url}/queue`,
+    ...Object.fromEntries(Object.keys(cards).map((name) => [urlVariable(name), `${url}/${name}`])),
     PORTICO_KV_TOKEN: tokens.kv.default.standard,
   };
   writeFileSync(

@@ -27,10 +27,14 @@ export async function checkDev({ env, work, score: { check, say } }) {
   const url = `http://127.0.0.1:${env.PORTICO_HTTP_PORT}`;
   const connection = join(work, 'dev-connection.env');
   const publish = ['-p', `127.0.0.1:${env.PORTICO_HTTP_PORT}:8070`];
+  const demandRunning = async () => {
+    const { Running } = (await engine.inspect(name)).State;
+    if (!Running) throw new Error(`it has ended: ${await engine.docker(['logs', name])}`);
+  };
   const run = async (...more) => {
     const begin = Date.now();
     await engine.docker(['run', '-d', '--name', name, ...publish, ...more, devImage]);
-    await becomes200(`${url}/readyz`, readyLimitMs);
+    await becomes200(`${url}/readyz`, readyLimitMs, demandRunning);
     say(`ready after ${((Date.now() - begin) / 1000).toFixed(1)} s`);
   };
   const remove = () => engine.docker(['rm', '--force', '--volumes', name]).catch(() => undefined);
@@ -77,7 +81,7 @@ export async function checkDev({ env, work, score: { check, say } }) {
   await check('killed, and started again', async () => {
     await engine.docker(['kill', name]);
     await engine.docker(['start', name]);
-    await becomes200(`${url}/readyz`, readyLimitMs);
+    await becomes200(`${url}/readyz`, readyLimitMs, demandRunning);
     await readmeLines(connection, 'read');
   });
   await remove();

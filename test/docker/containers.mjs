@@ -57,8 +57,12 @@ export function containers(env) {
   };
 }
 
-/** Waits until a page answers with 200. @throws {Error} with what it said last */
-export async function becomes200(url, limitMs) {
+/**
+ * Waits until a page answers with 200.
+ * @param stillWorth called before each further try; throws where none can succeed
+ * @throws {Error} with what it said last
+ */
+export async function becomes200(url, limitMs, stillWorth = async () => {}) {
   const deadline = Date.now() + limitMs;
   for (;;) {
     const said = await fetch(url, { signal: AbortSignal.timeout(3_000) }).then(
@@ -67,6 +71,7 @@ export async function becomes200(url, limitMs) {
     );
     if (said.startsWith('200')) return;
     demand(Date.now() < deadline, `${url}: ${said.slice(0, 400)}`);
+    await stillWorth();
     await sleep(250);
   }
 }

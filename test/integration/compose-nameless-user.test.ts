@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process';
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePortBlock } from '../support/free-port.js';
 
-/** Everything run as a user who has no entry in /etc/passwd: `docker run --user 12345`, some CI systems. */
+/**
+ * Everything run as a user who has no entry in /etc/passwd: `docker run --user 12345`, some CI systems. The folder's name
+ * has what programs that read names of files from settings are apt to get wrong.
+ */
 const UID = 54_321;
 const asNameless =
   process.getuid?.() === 0
@@ -28,7 +31,7 @@ function run(...args: string[]): Promise<{ code: number; out: string }> {
 }
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'portico-test-nameless-'));
+  folder = mkdtempSync(join(tmpdir(), 'portico test #1 ünnamed-'));
   const state = join(folder, 'state');
   mkdirSync(state);
   const [programs = ''] = (process.env.PORTICO_TEST_REDIS_NEWEST ?? '').split(/\/redis-[^/]+\/usr\/bin\//);
@@ -57,7 +60,12 @@ it('has no name', async () => {
   expect(readFileSync('/etc/passwd', 'utf8')).not.toContain(`:${UID}:`);
 });
 
-it('makes its Postgres all the same', async () => {
-  const { code, out } = await run('compose/backends.mjs', 'start', 'redis', 'postgres');
+it('makes his backends all the same', async () => {
+  const { code, out } = await run('compose/backends.mjs', 'start');
   expect([code, out]).toEqual([0, expect.stringMatching(/"postgres": \{\s+"state": "started"/)]);
+});
+
+it('has all data where they belong', async () => {
+  expect(existsSync(join(folder, 'state/data/kafka/meta.properties'))).toBe(true);
+  expect(existsSync(join(folder, 'state/data/redis'))).toBe(true);
 });

@@ -234,7 +234,7 @@ describe('npm start -- --detach', () => {
     }
   });
 
-  it('ends with 1 when a service is not there, tells its operator alone why, and the next start mends it', async () => {
+  it('ends with 1 when a service is not there, tells its operator alone why, and the next start fixes it', async () => {
     const ready = async (headers: Record<string, string> = {}) => {
       const reply = await fetch(`http://127.0.0.1:${base + 9}/readyz`, { headers });
       return { status: reply.status, text: await reply.text() };

@@ -1,7 +1,16 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 let folder: string;
 beforeEach(() => {
@@ -78,6 +87,13 @@ describe('a lock', () => {
     expect(await onState(attempt(true))).toBe('interrupted');
   });
 
+  it('of what is installed into the checkout is one for all state folders', async () => {
+    const script = `
+      import { checkoutLock } from './compose/state/profile.mjs';
+      console.log(JSON.stringify(checkoutLock));`;
+    expect(dirname((await onState(script)) as string)).toBe(resolve('.'));
+  });
+
   it('that cannot be read is said at once', async () => {
     mkdirSync(join(folder, 'lock'));
     const script = `import { withLock } from './compose/processes/lock.mjs';
@@ -129,6 +145,171 @@ it('gives a backend a locale that is there, whatever the shell names', async () 
     await killBackend({ p }, sleeper);
     console.log(JSON.stringify(seen));`;
   expect(await onState(script)).toBe('LC_ALL=C.UTF-8');
+});
+
+describe('the name of a folder above', () => {
+  const asked = (folder: string) => `
+    import { demandFolderName } from './compose/native/folder-names.mjs';
+    const wrong = ['redis', 'postgres', 'kafka', 'rabbitmq'].flatMap((name) => {
+      try { demandFolderName(name, ${JSON.stringify(folder)}); return []; } catch (error) { return [[name, error.message]]; }
+    });
+    console.log(JSON.stringify(wrong));`;
+
+  it.each([
+    ['/home/müller/C# & (x) 100% + =@!~^|<>/пример', []],
+    ['/home/a:b', ['redis', 'postgres', 'kafka', 'rabbitmq']],
+    ['/home/a;b', ['redis', 'postgres', 'kafka', 'rabbitmq']],
+    ['/home/a\tb', ['redis', 'postgres', 'kafka', 'rabbitmq']],
+    ['/home/$a', ['postgres']],
+    ['/home/projects, old', ['kafka']],
+    ['/home/projects [old]', ['rabbitmq']],
+  ])('%j is refused in one sentence by those that would not run below it', async (name, refusing) => {
+    const found = (await onState(asked(name))) as [string, string][];
+    expect(found.map(([backend]) => backend)).toEqual(refusing);
+    for (const [, words] of found)
+      expect(words).toMatch(/^\w+ does not run below a folder with .*PORTICO_STATE_DIR$/);
+  });
+});
+
+describe('a secrets.env that was edited by hand', () => {
+  const file = () => join(folder, 'secrets.env');
+  const asked = `
+    import { demandSecrets, secretsOf } from './compose/state/secrets.mjs';
+    import { makeFolders, profile } from './compose/state/profile.mjs';
+    const p = profile('dev');
+    makeFolders(p);
+    const secrets = secretsOf(p);
+    let words = '';
+    try { demandSecrets(p); } catch (error) { words = error.message; }
+    console.log(JSON.stringify({ secrets, words }));`;
+  const read = () => onState(asked) as Promise<{ secrets: Record<string, string>; words: string }>;
+
+  it('is read as shells and Compose read it', async () => {
+    const { secrets } = await read();
+    const written = readFileSync(file(), 'utf8');
+    put(
+      'secrets.env',
+      written.replace(/^(\w+)=(.*)$/gm, (_, name, value) => `${name}= "${value}" \r`),
+    );
+    expect(await read()).toEqual({ secrets, words: '' });
+  });
+
+  it.each([
+    ['PORTICO_POSTGRES_PASSWORD', "it's"],
+    ['PORTICO_REDIS_PASSWORD', 'p@ss/word'],
+    ['PORTICO_RABBITMQ_PASSWORD', 'pässword'],
+    ['PORTICO_VECTOR_TOKEN', 'two words'],
+  ])('is refused in one sentence where %s is %s, and stays', async (name, value) => {
+    await read();
+    const edited = readFileSync(file(), 'utf8').replace(new RegExp(`^${name}=.*$`, 'm'), `${name}=${value}`);
+    put('secrets.env', edited);
+    const { words } = await read();
+    expect(words).toContain(`${name} in ${file()} cannot be used: `);
+    expect(words).not.toContain(value);
+    expect(readFileSync(file(), 'utf8')).toBe(edited);
+  });
+});
+
+it('takes a gateway whose note a disk has lost for one that has to be started again', async () => {
+  put('run/gateway.json', '{"report":');
+  const script = `
+    import { runningGateway } from './compose/launcher/gateway.mjs';
+    import { writePidFile } from './compose/processes/processes.mjs';
+    import { profile } from './compose/state/profile.mjs';
+    const p = profile('dev');
+    writePidFile(p.run + '/gateway.pid', process.pid);
+    console.log(JSON.stringify(runningGateway(p) ?? null));`;
+  expect(await onState(script)).toBeNull();
+});
+
+describe('before anything is changed, one sentence says', () => {
+  const asked = (work: string) => `
+    import { symlinkSync, writeFileSync } from 'node:fs';
+    import { dirname, join, resolve } from 'node:path';
+    const folder = process.env.at;
+    const about = async (place, PATH = process.env.PATH) => {
+      Object.assign(process.env, { PORTICO_STATE_DIR: place, PATH });
+      const m = await import('./compose/launcher/preflight.mjs');
+      try { m.demandStateFolder(); await m.demandNative(['redis']); return ''; } catch (error) { return error.message; }
+    };
+    ${work}`;
+
+  it.each([
+    [
+      'that the folder is a file',
+      "writeFileSync(at, '');",
+      /\/at cannot be written \(it is no folder\): set PORTICO_STATE_DIR /,
+    ],
+    [
+      'the same of one above',
+      "writeFileSync(at, ''); at += '/state';",
+      /\/at cannot be written \(it is no folder\)/,
+    ],
+    [
+      'that a link leads nowhere',
+      "symlinkSync('/nowhere/at/all', at);",
+      /\/at cannot be written \(it is a link that leads nowhere\)/,
+    ],
+    [
+      'that programs do not run there',
+      "at = '/proc/sys/kernel';",
+      /^\/proc\/sys\/kernel (cannot be written|is on a disk that runs no programs)/,
+    ],
+    [
+      'what is missing on PATH',
+      "PATH = '/nowhere';",
+      /^no tar with dpkg-deb or xz is on PATH|^setpriv .* is missing/,
+    ],
+  ])('%s', async (_, work, words) => {
+    const script = asked(
+      `let at = join(folder, 'at'); let PATH; ${work} console.log(JSON.stringify(await about(at, PATH)));`,
+    );
+    expect(await onState(script)).toMatch(words);
+  });
+
+  it('which port is wanted twice, or is taken, among all that the gateway listens on', async () => {
+    const script = `
+      import { createServer } from 'node:net';
+      import { demandPorts } from './compose/launcher/preflight.mjs';
+      import { profile } from './compose/state/profile.mjs';
+      const p = profile('dev');
+      const about = (ports) => demandPorts(p, 'native', ['redis'], ports).then(() => '', (error) => error.message);
+      const server = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => server.once('listening', resolve));
+      const { port } = server.address();
+      console.log(JSON.stringify([port, await about([p.ports.redis]), await about([port])]));
+      server.close();`;
+    const [port, twice, taken] = (await onState(script)) as [number, string, string];
+    expect(twice).toMatch(/^port 18071, which is for the gateway, is that of redis: .*PORTICO_HTTP_PORT/);
+    expect(taken).toMatch(new RegExp(`^port ${port}, which is for the gateway, is taken by node \\(process`));
+  });
+
+  it('which variable is no port', async () => {
+    const script = `
+      import { profile } from './compose/state/profile.mjs';
+      process.env.PORTICO_HTTP_PORT = '80a';
+      try { profile('dev'); } catch (error) { console.log(JSON.stringify(error.message)); }`;
+    expect(await onState(script)).toBe("PORTICO_HTTP_PORT must be a whole number from 0 to 65535, not '80a'");
+  });
+});
+
+it('says in one sentence which part of the state is closed to this user', async () => {
+  put('data/redis/values.aof', '');
+  put('secrets.env', '');
+  const [user, isRoot] = [54_321, process.getuid?.() === 0];
+  chmodSync(join(folder, 'data/redis'), isRoot ? 0o700 : 0o000);
+  if (isRoot) for (const path of ['', 'data', 'secrets.env']) chownSync(join(folder, path), user, user);
+  const script = `
+    import { demandAccess } from './compose/state/access.mjs';
+    import { profile } from './compose/state/profile.mjs';
+    if (${isRoot}) process.setuid(${user});
+    try { demandAccess(profile('dev')); } catch (error) { console.log(JSON.stringify(error.message)); }`;
+  expect(await onState(script)).toMatch(
+    isRoot
+      ? /data\/redis belongs to user root, and this user may not change it, since root has .* \(chown -R\)$/
+      : /data\/redis is closed to its owner: chmod u\+rwX /,
+  );
+  chmodSync(join(folder, 'data/redis'), 0o700);
 });
 
 it('closes a folder of data to other users', async () => {

@@ -30,13 +30,15 @@ const documentWith = (files: Files) => ({
   kv: { databases: [{ url: 'rediss://a', tls: files }] },
   vector: { database: { url: postgres(files) } },
   broker: { clusters: [{ brokers: ['a:9092'], tls: { enabled: true, ...files } }] },
-  queue: { rabbitmqUrl: 'amqp://user:word@127.0.0.1', databaseUrl: postgres(files) },
+  queue: { rabbitmqUrl: 'amqps://user:word@127.0.0.1', rabbitmqTls: files, databaseUrl: postgres(files) },
 });
 
 /** The wrong keys with the reasons, of a start with these files everywhere. */
-function problemsWith(files: Files): readonly string[] {
+const problemsWith = (files: Files) => problemsOf(documentWith(files));
+
+function problemsOf(document: Record<string, unknown>): readonly string[] {
   try {
-    loadConfig({ document: documentWith(files), environment: TOKEN_VARIABLES });
+    loadConfig({ document, environment: TOKEN_VARIABLES });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -49,6 +51,7 @@ const everywhere = (name: keyof Files, problem: string) => [
   `configuration: kv.databases[0].tls.${name}: ${problem}`,
   `configuration: vector.database.url: ${NAMES[name]}: ${problem}`,
   `configuration: broker.clusters[0].tls.${name}: ${problem}`,
+  `configuration: queue.rabbitmqTls.${name}: ${problem}`,
   `configuration: queue.databaseUrl: ${NAMES[name]}: ${problem}`,
 ];
 
@@ -71,6 +74,18 @@ it.each(['ca', 'cert', 'key'] as const)(
   },
 );
 
+it('refuses files for RabbitMQ that nobody would look at, because its address has no TLS', () => {
+  const { ca } = certificates;
+  const { queue } = documentWith({ ca });
+  const document = {
+    ...documentWith({ ca }),
+    queue: { ...queue, rabbitmqUrl: 'amqp://user:word@127.0.0.1' },
+  };
+  expect(problemsOf(document)).toEqual([
+    expect.stringMatching(/queue\.rabbitmqTls\.ca: the address has no TLS: expected amqps:/),
+  ]);
+});
+
 it('names the key that does not belong to its certificate, or that one of the two is missing', () => {
   const { clientCert: cert, clientKey: key, serverKey } = certificates;
   expect(problemsWith({ cert, key: serverKey })).toEqual(everywhere('key', 'not the key of the certificate'));
@@ -81,7 +96,7 @@ it('names the key that does not belong to its certificate, or that one of the tw
 it('names all mistakes at once, and no secret of an address', () => {
   const nowhere = join(folder, 'nowhere.pem');
   const problems = problemsWith({ ca: nowhere, cert: nowhere, key: certificates.ca });
-  expect(problems).toHaveLength(12);
+  expect(problems).toHaveLength(15);
   expect(problems.join('\n')).not.toContain('word');
   for (const name of ['ca', 'cert'] as const)
     expect(problems).toEqual(expect.arrayContaining(everywhere(name, 'the file cannot be read (ENOENT)')));

@@ -114,7 +114,7 @@ function reasonOf(error) {
 /** Hosts that did not answer in this run, with the reason: a hundred files need not find it out one after the other. */
 const silentHosts = new Map();
 
-/** Which failures another attempt at the same place may mend. */
+/** Which failures another attempt at the same place may cure. */
 const mayPass = (error) => !(error instanceof Gone) && error.code !== 'ENOSPC' && error.code !== 'EACCES';
 
 /** What an earlier start has left whole; a disk may have lost it since. */

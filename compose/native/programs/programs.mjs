@@ -10,7 +10,7 @@ import { lockedHere, shortDigest } from './lock-file.mjs';
 import { omittedPaths, recipeOf, recipes } from './recipes.mjs';
 import { isRelocated, relocate } from './relocate.mjs';
 import { createSlots } from './slots.mjs';
-import { canUnpack, makeTree, unpack } from './unpack.mjs';
+import { demandUnpacking, makeTree, unpack } from './unpack.mjs';
 
 /**
  * A program that is there.
@@ -82,7 +82,7 @@ function once(work) {
 }
 
 /** A full disk is said by its cause and its cure, not by the words of the program that met it. */
-const withWayOut = (p) => (error) => {
+export const withWayOut = (p) => (error) => {
   if (error.code !== 'ENOSPC' && !/No space left/i.test(error.message)) throw error;
   throw new Error(`the disk is full: the programs need about ${neededMegabytes} MB below ${p.programs}`, {
     cause: error,
@@ -194,13 +194,8 @@ export function programInstaller(p, say, lockedOnly = false) {
      * @throws {Error} with the reason when it cannot be had
      */
     async program(name) {
-      if (p.programs.includes(':'))
-        throw new Error(
-          `programs do not run below a folder with a colon in its name (${p.programs}): name another one by PORTICO_STATE_DIR`,
-        );
       mkdirSync(p.programs, { recursive: true });
-      if (!(await canUnpack()))
-        throw new Error('this system has neither dpkg-deb nor tar and xz: use a Docker engine');
+      await demandUnpacking();
       return (name === 'patchelf' ? patchelf() : install(name)).catch(withWayOut(p));
     },
     /** Removes the packages that are unpacked, and programs that nothing needs any more. */

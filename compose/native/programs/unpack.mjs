@@ -44,10 +44,13 @@ function feed(source, sink) {
   source.pipe(sink);
 }
 
-/** Whether this system has the programs to unpack Debian's packages: dpkg-deb, or tar and xz. */
-export async function canUnpack() {
-  if (!(await hasProgram('tar'))) return false;
-  return (await hasProgram('dpkg-deb')) || hasProgram('xz');
+/** @throws {Error} where this system does not have the programs to unpack Debian's packages */
+export async function demandUnpacking() {
+  const isAble = (await hasProgram('tar')) && ((await hasProgram('dpkg-deb')) || (await hasProgram('xz')));
+  if (!isAble)
+    throw new Error(
+      'no tar with dpkg-deb or xz is on PATH, by which programs are unpacked: add them, or use a Docker engine',
+    );
 }
 
 /**
