@@ -15,6 +15,7 @@ import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
 import { cardsOfServices, describeServices } from './services/describe.js';
+import { resetServices, type StartNote } from './services/reset.js';
 import { Primary } from './workers/primary.js';
 import { type WorkerLink, workerLink } from './workers/worker.js';
 
@@ -27,6 +28,7 @@ portico openapi                 print the OpenAPI document
 portico services               print what a start makes and shows for each service, as JSON
 portico settings [yaml]         print every configuration key, as a table or as a file
 portico tokens [--config FILE]  print the tokens of every database and index, as JSON
+portico reset FILE              wipe what the services of a start hold, for tests; FILE is its run/gateway.json
 `;
 
 const DEFAULT_FILE = fileURLToPath(new URL('../config/portico.yaml', import.meta.url));
@@ -148,6 +150,15 @@ function load(file: string | undefined, complete = true): LoadedConfig {
   return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, complete);
 }
 
+/** @param note the file in which a start notes what it runs */
+async function reset(note: string): Promise<void> {
+  const left = await resetServices(
+    JSON.parse(readFileSync(note, 'utf8')) as StartNote,
+    createLogger('warn', output),
+  );
+  if (left.length > 0) process.stderr.write(`left as they are: ${left.join(', ')}\n`);
+}
+
 /** What of a configuration its operator should know, once for all processes. */
 function announce({ config, warnings, unserved }: LoadedConfig, log: Logger): void {
   for (const warning of warnings) log.warn(warning);
@@ -178,6 +189,7 @@ async function main(): Promise<void> {
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());
   else if (command === 'tokens') process.stdout.write(tokenReport(load(file, false).config));
   else if (command === 'check') process.stdout.write(`${JSON.stringify(checkReport(load(file, false)))}\n`);
+  else if (command === 'reset' && positionals[1] !== undefined) await reset(positionals[1]);
   else throw new Error(`unknown command ${command}\n${USAGE}`);
 }
 

@@ -8,6 +8,8 @@ export interface CheckReport {
   readonly url: string;
   /** Where `/readyz` and `/metrics` are. */
   readonly operationsUrl: string;
+  /** All that the gateway listens on, those of its own for an instance included. */
+  readonly ports: readonly number[];
   /** Those that are not switched off; the start scripts bring the backends that have no address. */
   readonly services: readonly string[];
   /** Those of them that a gateway would leave out if nobody added an address. */
@@ -57,6 +59,7 @@ export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
       else if (backends[backend] === 'unused') backends[backend] = 'given';
     }
   }
+  const own = enabled.flatMap(({ service, section }) => service.mounts(section).map((mount) => mount.port));
   const urls = enabled.map(({ service, section }) => [
     service.name,
     `${url}${service.mounts(section)[0]?.path ?? ''}`.replace(/\/$/, ''),
@@ -64,6 +67,7 @@ export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
   return {
     url,
     operationsUrl: `http://${host}:${operationsPort ?? port}`,
+    ports: [port, operationsPort, ...own].filter((one) => one !== null),
     services: enabled.map(({ service }) => service.name),
     unserved,
     urls: Object.fromEntries(urls),

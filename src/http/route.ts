@@ -10,7 +10,7 @@ export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface Principal {
   /** As shown in logs: a label, never the credential. */
   readonly name: string;
-  /** `read`: what changes data is refused by the service. */
+  /** `read`: routes that change data are refused; of a route that takes any command, the service decides. */
   readonly access: 'full' | 'read';
   /** The same in all requests of the same holder, where the object is not. */
   readonly key?: string;
@@ -81,8 +81,12 @@ export interface RouteDescription {
   readonly operationId: string;
   readonly summary: string;
   readonly methods: readonly Method[];
-  /** It changes data by any of its methods. HEAD, which may change nothing, is then not served where GET is. */
+  /** It changes data by any of its methods: 403 with a token that may only read. HEAD, which may change nothing, is then not served where GET is. */
   readonly changesData?: boolean;
+  /** Whether a token that may only read may call it, where `changesData` does not decide. */
+  readonly isForReaders?: boolean;
+  /** It asks for no credentials: whoever knows the path may call it. All routes of its path must. */
+  readonly isOpen?: boolean;
   /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */
   readonly path: string;
   /** Path for the documentation where `path` does not show it: of a route that takes everything below a prefix. */
@@ -172,6 +176,8 @@ export interface RawRequest {
   readonly method: string;
   /** Path and query below the mount (and below the path of a `prefix` route), exactly as sent (percent-encoding, order and all), starting with `/`. */
   readonly target: string;
+  /** The same with everything above it, as it was sent. */
+  readonly originalTarget: string;
   readonly headers: IncomingHttpHeaders;
   /** Empty when there was none. */
   readonly body: Buffer;
@@ -191,7 +197,11 @@ export interface RawReply {
 export interface RawRoute<Deps> extends RouteDescription {
   readonly kind: 'raw';
   readonly prefix?: boolean;
-  readonly handle: (request: RawRequest, context: RouteContext, deps: Deps) => Promise<RawReply | RawStream>;
+  readonly handle: (
+    request: RawRequest,
+    context: RouteContext,
+    deps: Deps,
+  ) => Promise<RawReply | RawStream | Pieces>;
 }
 
 export type Route<Deps> = JsonRoute<Deps> | RawRoute<Deps>;

@@ -51,10 +51,15 @@ export interface BackendAddress {
 export interface Credential {
   /** Such as `PORTICO_KV_TOKEN`. */
   readonly variable: string;
-  /** Who makes it: `npm start` once, at random behind `prefix`, or the gateway, which prints it as the token of `principal`. */
+  /**
+   * Who makes it: `npm start` once, at random behind `prefix`, or the gateway, which prints it as the token of `principal`.
+   * `account`: base64 of JSON with a UserID, which SDKs read out of it, and the secret.
+   */
   readonly made:
-    | { readonly by: 'start'; readonly as: 'secret' | 'name'; readonly prefix: string }
+    | { readonly by: 'start'; readonly as: 'secret' | 'name' | 'account'; readonly prefix: string }
     | { readonly by: 'gateway'; readonly principal: string };
+  /** What it is where everybody may know it: in tests, and in the image for tests. */
+  readonly inTests: string;
   /** Under which SDKs and frameworks read it. */
   readonly otherNames: readonly string[];
   /** Where the service tells what it is by now, if that can change: a path below its own and a member of the reply. */
@@ -85,6 +90,16 @@ export interface ContractProbe {
   readonly limited: Readonly<Record<string, unknown>>;
 }
 
+/** A service that `npm start` runs with backends of its own. */
+export interface StartedService {
+  /** A request with the first of its credentials. @param path below its URL @throws when the reply is no 2xx */
+  call(method: string, path: string, body?: unknown): Promise<unknown>;
+  /** What `connection.env` says, the backends' own addresses among it. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly log: Logger;
+  readonly lifecycle: ReleaseRegistry;
+}
+
 /** A backend family. A fifth one is a folder with such an object and a line in `services/index.ts`. */
 export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly name: string;
@@ -112,6 +127,8 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
    * Everything acquired is registered with `runtime.lifecycle`.
    */
   open(config: Config, runtime: ServiceRuntime): readonly ServiceInstance[];
+  /** Wipes what tests have left, for the image for tests: what is declared stays, empty, and the gateway goes on. */
+  reset?(started: StartedService): Promise<void>;
 }
 
 export type BackendName = 'redis' | 'postgres' | 'kafka' | 'rabbitmq';

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { cards } from '../../compose/state/services.mjs';
 import { startBackends } from '../bench/backends.mjs';
 import { compiled } from '../support/compiled.mjs';
 import { attackOn, DIMENSION, firstAttacks, TOPIC, targetsOf } from './attacks.mjs';
@@ -19,7 +20,6 @@ const RSS_FACTOR = 4;
 const IDLE_MS = 2_000;
 const REPLY_MS = 90_000;
 const NAMES = { schema: 'portico_fuzz', prefix: 'fuzz' };
-const TOKEN = 'fuzz-token-0123456789abcdefghijklmn';
 
 const { values } = parseArgs({
   options: {
@@ -59,9 +59,11 @@ async function fuzz() {
   return problems.length === 0;
 }
 
-function authorization(path) {
-  const basic = Buffer.from(`fuzz:${TOKEN}`).toString('base64');
-  return path.startsWith('/broker') ? `Basic ${basic}` : `Bearer ${TOKEN}`;
+/** What the first of a service's credentials logs in with. */
+function authorizationOf({ card }) {
+  const [login, password] = card.credentials;
+  if (login.made.as !== 'name') return `Bearer ${login.inTests}`;
+  return `Basic ${Buffer.from(`${login.inTests}:${password.inTests}`).toString('base64')}`;
 }
 
 /** Each service has a gateway of its own: what stops it is told apart. */
@@ -75,6 +77,7 @@ async function fuzzService(service, forSeconds) {
   }).filter(({ operationId }) => values.only === undefined || operationId.includes(values.only));
   const run = {
     ...(await start(service.name, section)),
+    authorization: authorizationOf(service),
     problems: [],
     requests: 0,
     stopMs: 0,
@@ -108,8 +111,7 @@ async function fuzzService(service, forSeconds) {
 
 async function start(name, section) {
   const document = { http: { port: 0 }, log: { level: 'info' } };
-  for (const other of ['kv', 'vector', 'broker', 'queue'])
-    document[other] = other === name ? section : { enabled: false };
+  for (const other of Object.keys(cards)) document[other] = other === name ? section : { enabled: false };
   const gateway = await startWatched(document, environment());
   const scale = Math.max(1, (await gateway.calibrate()) / USUAL_MS);
   await gateway.begin();
@@ -125,7 +127,7 @@ async function tryOne(run, { target, attack }, restart) {
   try {
     const before = await gateway.begin();
     const startedAt = performance.now();
-    const status = await send(gateway.port, target, attack);
+    const status = await send(gateway.port, run.authorization, target, attack);
     const ms = performance.now() - startedAt;
     const { stopMs, peak } = await gateway.end();
     const grown = peak - before;
@@ -150,7 +152,7 @@ async function tryOne(run, { target, attack }, restart) {
 }
 
 /** @returns {Promise<number | string>} its status, or how the connection ended */
-function send(port, { method, path: _ }, { path, headers, body }) {
+function send(port, login, { method }, { path, headers, body }) {
   return new Promise((resolve, reject) => {
     const request = http.request({
       port,
@@ -158,7 +160,7 @@ function send(port, { method, path: _ }, { path, headers, body }) {
       path,
       agent: false,
       headers: {
-        Authorization: authorization(path),
+        Authorization: login,
         ...headers,
         ...(body === undefined ? {} : { 'Content-Length': body.length }),
       },
@@ -187,13 +189,11 @@ function environment() {
   ];
   return {
     ...Object.fromEntries(names.map((name) => [name, process.env[name]])),
-    PORTICO_KV_TOKEN: TOKEN,
-    PORTICO_VECTOR_TOKEN: TOKEN,
-    PORTICO_BROKER_USERNAME: 'fuzz',
-    PORTICO_BROKER_PASSWORD: TOKEN,
-    PORTICO_QUEUE_TOKEN: TOKEN,
-    PORTICO_QUEUE_CURRENT_SIGNING_KEY: `${TOKEN}-1`,
-    PORTICO_QUEUE_NEXT_SIGNING_KEY: `${TOKEN}-2`,
+    ...Object.fromEntries(
+      Object.values(cards).flatMap(({ credentials }) =>
+        credentials.map(({ variable, inTests }) => [variable, inTests]),
+      ),
+    ),
   };
 }
 
@@ -211,7 +211,10 @@ function sectionOf(name) {
 
 function bodyLimit(name, config, operationId) {
   if (name === 'queue') return operationId === 'queue.batch' ? config.maxBatchSize : config.maxMessageSize;
-  return { kv: config.databases, vector: config.indexes, broker: config.clusters }[name][0].bodyLimit;
+  const [instance] = { kv: config.databases, vector: config.indexes, broker: config.clusters }[name] ?? [
+    config,
+  ];
+  return instance.bodyLimit;
 }
 
 /** The same numbers for the same seed. */

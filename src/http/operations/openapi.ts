@@ -93,13 +93,20 @@ function openapiPath(basePath: string, path: string): string {
 
 function operation(service: DocumentedService, route: RouteDescription, method: string): Json {
   const { request = {}, besideJson: beside = {} } = route;
-  const statuses = new Set([401, 404, 413, 503, 504, ...(route.errors ?? [])]);
+  const statuses = new Set([
+    ...(route.isOpen === true ? [] : [401]),
+    404,
+    413,
+    503,
+    504,
+    ...(route.errors ?? []),
+  ]);
   return {
     operationId:
       route.methods.length === 1 ? route.operationId : `${route.operationId}.${method.toLowerCase()}`,
     summary: route.summary,
     tags: [service.name],
-    security: [{ [service.auth]: [] }],
+    security: route.isOpen === true ? [] : [{ [service.auth]: [] }],
     parameters: [
       ...pathParameters(route.documentedPath ?? route.path, request.params),
       ...parameters('query', request.query),

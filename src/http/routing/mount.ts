@@ -1,28 +1,34 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request } from 'express';
+import { nextTurn } from '../../lib/slices.js';
 import { hasBody, NOTHING, readBody } from '../body.js';
 import { HttpError, toHttpError } from '../errors.js';
+import { errorSender } from '../exchange/error-sender.js';
 import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import { bodyPieces, sendPieces } from '../exchange/pieces.js';
 import type { ServiceInstance } from '../instance.js';
-import { type BoundRoute, JsonText, Pieces, Reply } from '../route.js';
+import { type BoundRoute, JsonText, Pieces, type Principal, Reply } from '../route.js';
 import { authenticator, challenge } from './auth.js';
 import { checked, inputOf } from './input.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
 
+/** Requests with larger bodies begin one a turn of the loop: however many come at once, small ones get between any two. */
+const TURN_BYTES = 16 * 1024;
+
 /** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
 export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
 
-export function admission(core: HttpCore, instance: ServiceInstance): Admit {
-  const authenticate = authenticator(instance.auth);
+/** Whoever calls a route that asks for no credentials. */
+const ANYBODY: Principal = { name: 'anybody', access: 'full' };
+
+/** @param isOpen no credentials are asked for */
+export function admission(core: HttpCore, instance: ServiceInstance, isOpen: boolean): Admit {
+  const authenticate = isOpen ? () => ANYBODY : authenticator(instance.auth);
   const unauthorized = { headers: { 'WWW-Authenticate': challenge(instance.auth) } };
-  const sendError = (exchange: Exchange, error: HttpError) => {
-    logError(core, exchange, error);
-    exchange.send(error.status, JSON_TYPE, JSON.stringify(instance.formatError(error)), error.headers);
-  };
+  const sendError = errorSender(instance.formatError);
   return (request, response) => {
     const exchange = new Exchange(core, request, response, sendError);
     (request as MountedRequest).exchange = exchange;
@@ -103,6 +109,7 @@ async function bodyOf(request: Request, exchange: Exchange, limit: number): Prom
   exchange.bodyProgress();
   const body = await readBody(request, limit, () => exchange.bodyProgress());
   exchange.bodyDone();
+  if (body.length > TURN_BYTES) await nextTurn();
   return body;
 }
 
@@ -118,8 +125,14 @@ async function serveRaw(
   const { exchange } = request as MountedRequest;
   const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
   exchange.limitTo(instance.timeoutMs);
-  const raw = { method: request.method, target: request.url, headers: request.headers, body };
+  refuseReader(route, exchange);
+  const { method, url: target, originalUrl, headers: given } = request;
+  const raw = { method, target, originalTarget: originalUrl, headers: given, body };
   const reply = await route.handle(raw, exchange, undefined);
+  if (reply instanceof Pieces) {
+    await sendPieces(exchange, reply);
+    return;
+  }
   if ('open' in reply) {
     exchange.openStream(reply);
     return;
@@ -132,6 +145,7 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
   const { exchange } = request as MountedRequest;
   if (route.bodyFlow?.takes(request.headers)) {
     const params = checked(route.request?.params, 'path', () => request.params) as never;
+    refuseReader(route, exchange);
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
     await sendValue(exchange, route, value);
@@ -141,7 +155,14 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
   const read = inputOf(route, request, body, instance.headerAlias);
   const input = read instanceof Promise ? await read : read;
   exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
+  refuseReader(route, exchange);
   await sendValue(exchange, route, await route.handle(input, exchange, undefined));
+}
+
+/** A request that is wrong in itself is told so first. @throws HttpError 403 */
+function refuseReader({ changesData, isForReaders }: BoundRoute, { principal }: Exchange): void {
+  if (principal.access === 'read' && !(isForReaders ?? changesData !== true))
+    throw new HttpError('forbidden', 'This token may only read.');
 }
 
 async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: unknown): Promise<void> {
@@ -153,13 +174,4 @@ async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: 
 
 function jsonOf(value: unknown): string | Buffer {
   return value instanceof JsonText ? value.text : JSON.stringify(value);
-}
-
-function logError(core: HttpCore, exchange: Exchange, error: HttpError): void {
-  if (error.status < 500 || error.code === 'stopping') return;
-  const level = error.code === 'internal' ? 'error' : 'warn';
-  core.log[level](
-    { err: error, requestId: exchange.requestId, operation: exchange.operationId, status: error.status },
-    'request failed',
-  );
 }

@@ -3,7 +3,14 @@ import findMyWay from 'find-my-way';
 import { badPath, HttpError } from '../errors.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import type { ServiceInstance } from '../instance.js';
-import { type Admit, admission, dispatcher, type MountedRequest, routePlaces } from './mount.js';
+import {
+  type Admit,
+  admission,
+  dispatcher,
+  type MountedRequest,
+  type RoutePlace,
+  routePlaces,
+} from './mount.js';
 
 /** What is found at a path: below which mount, and what to do there once the request is let in. */
 interface Place {
@@ -56,9 +63,14 @@ export function routeTable(
     const inner = mounts.filter((other) => other.path !== path && isBelow(other.path, mount));
     // beside pages at the root it ends the path, as it ends theirs
     const keepsFragment = isRaw(instance) && (mount !== '' || leftToExpress.length === 0);
-    const common = { mountLength: mount.length, keepsFragment, admit: admission(core, instance) };
-    for (const [pattern, serve] of patternsOf(instance, mount))
-      if (!inner.some((other) => isBelow(pattern, other.path))) add(pattern, { ...common, serve });
+    const common = { mountLength: mount.length, keepsFragment };
+    const [admit, admitAnybody] = [false, true].map((isOpen) => admission(core, instance, isOpen)) as [
+      Admit,
+      Admit,
+    ];
+    for (const { pattern, serve, isOpen } of patternsOf(instance, mount))
+      if (!inner.some((other) => isBelow(pattern, other.path)))
+        add(pattern, { ...common, admit: isOpen ? admitAnybody : admit, serve });
   }
   tree.compile();
   const find = (path: string) => tree.find(ANY_METHOD, lookedUp(path))?.store as Place | null | undefined;
@@ -74,24 +86,42 @@ export function routeTable(
   };
 }
 
+interface PatternPlace {
+  readonly pattern: string;
+  readonly serve: Place['serve'];
+  readonly isOpen: boolean;
+}
+
 /** The router's patterns for one instance and what is done there; of equal ones the first counts. */
-function* patternsOf(instance: ServiceInstance, mount: string): Generator<[string, Place['serve']]> {
-  for (const { path, prefix, routes } of routePlaces(instance)) {
-    const dispatch = dispatcher(routes, instance);
-    if (prefix) {
-      const below = path === '/' ? '' : path;
-      yield* everythingBelow(mount + below, (request) => {
-        request.url = slashed(request.url.slice(below.length));
-        dispatch(request);
-      });
-    } else if (path === '/') {
-      for (const root of new Set([mount || '/', `${mount}/`])) yield [root, dispatch];
-    } else {
-      const segments = segmentsOf(path);
-      yield [mount + patternOf(segments), withParams(segments, dispatch)];
-    }
+function* patternsOf(instance: ServiceInstance, mount: string): Generator<PatternPlace> {
+  for (const place of routePlaces(instance)) {
+    const isOpen = place.routes.every((route) => route.isOpen === true);
+    for (const [pattern, serve] of patternsOfPlace(place, instance, mount)) yield { pattern, serve, isOpen };
   }
-  yield* everythingBelow(mount, ({ exchange }) => exchange.fail(new HttpError('not_found')));
+  for (const [pattern, serve] of everythingBelow(mount, ({ exchange }) =>
+    exchange.fail(new HttpError('not_found')),
+  ))
+    yield { pattern, serve, isOpen: false };
+}
+
+function* patternsOfPlace(
+  { path, prefix, routes }: RoutePlace,
+  instance: ServiceInstance,
+  mount: string,
+): Generator<[string, Place['serve']]> {
+  const dispatch = dispatcher(routes, instance);
+  if (prefix) {
+    const below = path === '/' ? '' : path;
+    yield* everythingBelow(mount + below, (request) => {
+      request.url = slashed(request.url.slice(below.length));
+      dispatch(request);
+    });
+  } else if (path === '/') {
+    for (const root of new Set([mount || '/', `${mount}/`])) yield [root, dispatch];
+  } else {
+    const segments = segmentsOf(path);
+    yield [mount + patternOf(segments), withParams(segments, dispatch)];
+  }
 }
 
 function* everythingBelow(path: string, serve: Place['serve']): Generator<[string, Place['serve']]> {

@@ -1,9 +1,9 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Express } from 'express';
 import { HttpError, routingError } from '../errors.js';
+import { errorSender, sendPlainError } from '../exchange/error-sender.js';
 import { Exchange } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
-import { errorSender, sendPlainError } from '../exchange/plain-error.js';
 import { acceptHeadBlock } from '../head/head-block.js';
 import type { ServiceInstance } from '../instance.js';
 import type { Operations } from '../operations/operations.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { plainFormat } from '../exchange/plain-error.js';
+import { plainFormat } from '../exchange/error-sender.js';
 import type { ServiceInstance } from '../instance.js';
 import type { ErrorFormat } from '../route.js';
 import { authenticator } from '../routing/auth.js';

@@ -7,7 +7,7 @@ import { type Deadline, deadlineOf } from '../deadline.js';
 import { type ReadBody, readUpTo } from '../read-body.js';
 import type { AddressGuard } from './address-guard.js';
 import { guardedLookup } from './guarded-lookup.js';
-import { tolerant } from './unasked-continue.js';
+import { statusBefore, tolerant } from './unasked-continue.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -47,7 +47,7 @@ export class OutboundError extends Error {
 /** Longest time for TCP and TLS to a destination, in ms. */
 const CONNECT_MS = 10_000;
 
-/** A response whose headers are longer counts as none, in bytes. Destinations that set many cookies pass 16 KiB, undici's default. */
+/** Of a response whose headers are longer only the status is kept, in bytes. Destinations that set many cookies pass 16 KiB, undici's default. */
 const MAX_HEADER_BYTES = 256 * 1024;
 
 /** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
@@ -91,6 +91,10 @@ export class Outbound {
       const read = await readUpTo(response.body, outgoing.maxBodyBytes, outgoing.budget);
       return { status: response.statusCode, headers: listsOf(response.headers), ...read };
     } catch (error) {
+      const status = statusBefore(error);
+      // it has answered: were that a failure, it would get the message again
+      if (status !== undefined)
+        return { status, headers: {}, body: Buffer.alloc(0), truncated: true, release: () => undefined };
       throw translate(error, outgoing, deadline);
     } finally {
       deadline.release();

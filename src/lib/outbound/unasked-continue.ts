@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net';
+import { types } from 'node:util';
 import type { buildConnector } from 'undici';
 
 /** The first bytes of an answer; then the minor version, a blank and the status. */
 const START = Buffer.from('HTTP/1.');
 const STATUS_AT = START.length + 2;
-const [CR, LF, ZERO, ONE, THREE] = [0x0d, 0x0a, 0x30, 0x31, 0x33] as const;
+const [CR, LF, ZERO, THREE, NINE] = [0x0d, 0x0a, 0x30, 0x33, 0x39] as const;
 
 /** The same callback for a connection that takes a 100 nobody asked for. */
 export function tolerant(callback: buildConnector.Callback): buildConnector.Callback {
@@ -24,6 +25,7 @@ export function tolerant(callback: buildConnector.Callback): buildConnector.Call
 function allowContinue(socket: Socket): void {
   const read = socket.read.bind(socket);
   const write = socket.write.bind(socket);
+  const destroy = socket.destroy.bind(socket);
   const interim = new InterimResponses();
   socket.write = ((...args: Parameters<Socket['write']>) => {
     interim.expect();
@@ -34,6 +36,21 @@ function allowContinue(socket: Socket): void {
     if (chunk !== null) interim.scan(chunk);
     return chunk;
   };
+  socket.destroy = (error?: Error) => {
+    if (isLongHead(error) && interim.final >= 200) statusOfLongHead.set(error, interim.final);
+    return destroy(error);
+  };
+}
+
+const statusOfLongHead = new WeakMap<Error, number>();
+
+/** The final status that stood before headers for whose length undici gave the response up. */
+export function statusBefore(error: unknown): number | undefined {
+  return isLongHead(error) ? statusOfLongHead.get(error) : undefined;
+}
+
+function isLongHead(error: unknown): error is Error {
+  return types.isNativeError(error) && 'code' in error && error.code === 'UND_ERR_HEADERS_OVERFLOW';
 }
 
 /** Looks at what comes before a final response, however it is cut into chunks; later bytes may be a body that looks like it. */
@@ -43,6 +60,9 @@ export class InterimResponses {
   /** Within the headers of an interim response. */
   private inHead = false;
   private lineIsEmpty = false;
+  /** Status of the final response; 0 until it has come. */
+  final = 0;
+  private code = 0;
 
   /** A request was sent: what comes next begins an answer. */
   expect(): void {
@@ -63,16 +83,21 @@ export class InterimResponses {
     const { at } = this;
     // a blank line before a status line means nothing
     if (at === 0 && (byte === CR || byte === LF)) return false;
-    const isInterim =
-      at < START.length
-        ? byte === START[at]
-        : at < STATUS_AT || (at === STATUS_AT ? byte === ONE : at > STATUS_AT + 1 || byte === ZERO);
-    this.at = isInterim ? at + 1 : -1;
-    if (this.at !== STATUS_AT + 3) return false;
+    const fits = at < START.length ? byte === START[at] : at < STATUS_AT || (byte >= ZERO && byte <= NINE);
+    this.at = fits ? at + 1 : -1;
+    if (at < STATUS_AT) this.code = 0;
+    else this.code = this.code * 10 + byte - ZERO;
+    // a connection's response before must not stand for endless hints of the next
+    if (at === STATUS_AT) this.final = 0;
+    return this.at === STATUS_AT + 3 && this.coded(this.code);
+  }
+
+  private coded(code: number): boolean {
     // a 101 is the end of HTTP
-    if (byte === ONE) this.at = -1;
-    else Object.assign(this, { inHead: true, lineIsEmpty: false });
-    return byte === ZERO;
+    const isInterim = code < 200 && code !== 101;
+    if (isInterim) Object.assign(this, { inHead: true, lineIsEmpty: false });
+    else Object.assign(this, { at: -1, final: code });
+    return code === 100;
   }
 
   private header(byte: number): void {

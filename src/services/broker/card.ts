@@ -7,11 +7,13 @@ export const card: ServiceCard = {
     {
       variable: 'PORTICO_BROKER_USERNAME',
       made: { by: 'start', as: 'name', prefix: 'portico-' },
+      inTests: 'portico-test',
       otherNames: ['UPSTASH_KAFKA_REST_USERNAME'],
     },
     {
       variable: 'PORTICO_BROKER_PASSWORD',
       made: { by: 'start', as: 'secret', prefix: '' },
+      inTests: 'portico-test-broker-0123456789',
       otherNames: ['UPSTASH_KAFKA_REST_PASSWORD'],
     },
   ],

@@ -2,6 +2,7 @@ import type { Service } from '../service.js';
 import { card, headerAlias, probe } from './card.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
+import { resetBroker } from './reset.js';
 import { routes } from './routes.js';
 import { openBroker } from './runtime.js';
 import { type BrokerSettings, brokerSettings } from './settings.js';
@@ -34,4 +35,5 @@ export const broker: Service<BrokerSettings> = {
     })),
   mounts: ({ clusters }) => clusters.map(mountOf),
   open: openBroker,
+  reset: resetBroker,
 };

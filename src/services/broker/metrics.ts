@@ -1,13 +1,13 @@
 import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
+import type { ClusterCounters } from './cluster-counters.js';
 import type { ConsumerInstances } from './group/consumer-instances.js';
 import type { PeerNetwork } from './peers/peer-network.js';
-import type { Tallies } from './tallies.js';
 
 /** What the metrics of one cluster are read from. */
 export interface WatchedCluster {
   readonly name: string;
   readonly instances: ConsumerInstances;
-  readonly tallies: Tallies;
+  readonly counters: ClusterCounters;
 }
 
 /** Metrics of all clusters. */
@@ -15,8 +15,13 @@ export class BrokerMetrics {
   private readonly clusters: WatchedCluster[] = [];
 
   constructor(registry: MetricRegistry, network: PeerNetwork) {
-    const counter = (name: string, help: string, read: (tallies: Tallies) => number) =>
-      registry.add({ name, help, type: 'counter', collect: () => this.each(({ tallies }) => read(tallies)) });
+    const counter = (name: string, help: string, read: (counters: ClusterCounters) => number) =>
+      registry.add({
+        name,
+        help,
+        type: 'counter',
+        collect: () => this.each(({ counters }) => read(counters)),
+      });
     registry.add({
       name: 'portico_broker_instances',
       help: 'Consumer instances that live here, not in another gateway or worker.',

@@ -3,6 +3,7 @@ import { bindRoutes } from '../../http/route.js';
 import { keepTrying } from '../../lib/keep-trying.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
 import { accessByUser } from './access.js';
+import { ClusterCounters } from './cluster-counters.js';
 import type { BrokerDeps } from './deps.js';
 import { formatError, refusalOf } from './errors.js';
 import { ConsumerInstances } from './group/consumer-instances.js';
@@ -22,7 +23,6 @@ import { LogWatch } from './read/log-watch.js';
 import { Unpacking } from './records/decompress.js';
 import { routes } from './routes.js';
 import type { BrokerSettings, ClusterSettings } from './settings.js';
-import { Tallies } from './tallies.js';
 
 /** Closing instances commits and leaves groups, one after the other request of each; in ms. */
 const CLOSE_CONSUMERS_MS = 8_000;
@@ -86,7 +86,7 @@ function depsOf(
 ): BrokerDeps {
   const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
   const access = accessByUser(config.users);
-  const tallies = new Tallies();
+  const counters = new ClusterCounters();
   const reader = new LogReader(
     cluster,
     new LogWatch(cluster),
@@ -104,20 +104,20 @@ function depsOf(
     limits: { maxRecords: replyRecords, maxBytes: replyBytes },
     shares: new InstanceShares(access.values()),
     countElsewhere: (owner) => network.instancesElsewhere(config.name, owner),
-    tallies,
+    counters,
     log,
     now,
   });
   lifecycle.onStop('consumer instances', () => local.close(), CLOSE_CONSUMERS_MS);
-  metrics.watch({ name: config.name, instances: local, tallies });
+  metrics.watch({ name: config.name, instances: local, counters });
   const produceMs = Math.max(100, timeoutMs - PRODUCE_MARGIN_MS);
   return {
     cluster,
     access,
     coordinators,
-    producer: new Producer(cluster, produceMs, config.compression, tallies, now),
+    producer: new Producer(cluster, produceMs, config.compression, counters, now),
     fetcher: new Fetcher(cluster, reader, replyBytes),
-    consumers: network.join(config.name, local, tallies),
+    consumers: network.join(config.name, local, counters),
     maxWaitMs,
   };
 }

@@ -7,11 +7,13 @@ export const card: ServiceCard = {
     {
       variable: 'PORTICO_KV_TOKEN',
       made: { by: 'gateway', principal: 'standard' },
+      inTests: 'portico-test-kv-0123456789',
       otherNames: ['UPSTASH_REDIS_REST_TOKEN', 'KV_REST_API_TOKEN'],
     },
     {
       variable: 'PORTICO_KV_READONLY_TOKEN',
       made: { by: 'gateway', principal: 'read-only' },
+      inTests: 'portico-test-kv-readonly-0123456789',
       otherNames: ['KV_REST_API_READ_ONLY_TOKEN'],
     },
   ],

@@ -23,6 +23,9 @@ export const kv: Service<KvSettings> = {
     databases.map(({ url }, i) => ({ backend: 'redis', key: `kv.databases[${i}].url`, given: url !== null })),
   mounts: ({ databases }) => databases.map(mountOf),
   open: openKv,
+  reset: async ({ call }) => {
+    await call('POST', '', ['FLUSHDB']);
+  },
 };
 
 function secretsOf({ url, token, readOnlyToken }: DatabaseSettings, key: string) {

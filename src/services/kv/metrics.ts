@@ -3,7 +3,7 @@ import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
 import type { KvClient } from './database/client.js';
 import type { WireObserver } from './redis/wire.js';
 import type { ReadCounts } from './replicas/read-your-writes.js';
-import type { StreamTally } from './streams/event-stream.js';
+import type { StreamCounts } from './streams/event-stream.js';
 
 const ROUND_TRIP = 'portico_kv_backend_round_trip_seconds';
 
@@ -77,8 +77,8 @@ export class KvMetrics {
   }
 
   private commands(): MetricSample[] {
-    return [...this.clients].flatMap(([database, { tallies }]) =>
-      tallies.all().flatMap(({ name: command, ok, error, refused }) =>
+    return [...this.clients].flatMap(([database, { counters }]) =>
+      counters.all().flatMap(({ name: command, ok, error, refused }) =>
         Object.entries({ ok, error, refused })
           .filter(([, value]) => value > 0)
           .map(([result, value]) => ({ labels: { database, command, result }, value })),
@@ -86,11 +86,11 @@ export class KvMetrics {
     );
   }
 
-  private streams(read: (tally: StreamTally) => number): MetricSample[] {
+  private streams(read: (counts: StreamCounts) => number): MetricSample[] {
     return [...this.clients].flatMap(([database, { streams }]) =>
-      Object.entries(streams.tallies).map(([kind, tally]) => ({
+      Object.entries(streams.counters).map(([kind, counts]) => ({
         labels: { database, kind },
-        value: read(tally),
+        value: read(counts),
       })),
     );
   }

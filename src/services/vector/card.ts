@@ -6,11 +6,13 @@ export const card: ServiceCard = {
     {
       variable: 'PORTICO_VECTOR_TOKEN',
       made: { by: 'start', as: 'secret', prefix: '' },
+      inTests: 'portico-test-vector-0123456789',
       otherNames: ['UPSTASH_VECTOR_REST_TOKEN'],
     },
     {
       variable: 'PORTICO_VECTOR_READONLY_TOKEN',
       made: { by: 'start', as: 'secret', prefix: '' },
+      inTests: 'portico-test-vector-readonly-0123456789',
       otherNames: ['UPSTASH_VECTOR_REST_READONLY_TOKEN'],
     },
   ],

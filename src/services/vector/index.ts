@@ -28,4 +28,7 @@ export const vector: Service<VectorSettings> = {
   ],
   mounts: ({ indexes }) => indexes.map(mountOf),
   open: openVector,
+  reset: async ({ call }) => {
+    await call('DELETE', '/reset?all');
+  },
 };

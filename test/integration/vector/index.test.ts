@@ -9,7 +9,7 @@ import { TOKENS } from '../../support/tokens.js';
 import { dropSchema, vectorCaller, withPostgres } from '../../support/vector.js';
 
 const SCHEMA = 'test_vector';
-const READ_ONLY = 'test-vector-read-only-token-0123456789';
+const READ_ONLY = TOKENS.vectorReadOnly;
 
 const INDEXES = [
   { name: 'cosine', dimension: 4, similarity: 'COSINE' },

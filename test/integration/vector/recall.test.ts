@@ -215,6 +215,59 @@ describe('many records with one vector', () => {
     expect(mean(shares)).toBeGreaterThan(0.98);
   });
 
+  test('those that records get one by one, by updates, do not hide the others', async () => {
+    const some = records.filter((_, n) => n % 2 === 1).slice(0, 3_000);
+    await store('updated', some);
+    const changed = some.slice(0, 1_200).map((record) => ({ ...record, vector: equal }));
+    for (let i = 0; i < changed.length; i += 20)
+      await Promise.all(
+        changed.slice(i, i + 20).map(async ({ id, vector }) => {
+          expect((await index('/update/updated', { id, vector })).result).toEqual({ updated: 1 });
+        }),
+      );
+    const left = [...changed, ...some.slice(1_200)];
+    for (const questions of [beside, elsewhere])
+      expect(mean(await recalls('updated', left, questions, 10))).toBeGreaterThan(0.98);
+  });
+
+  test('in many small groups they hide nothing either', async () => {
+    const groups = Array.from({ length: COUNT / 100 }, text);
+    const some = Array.from({ length: COUNT }, (_, n): Stored => {
+      const vector = groups[n % groups.length] as number[];
+      return { id: String(n), vector, metadata: {} };
+    });
+    await store('groups', some);
+    for (const topK of [10, 100]) {
+      const shares = await recalls('groups', some, [...beside, ...elsewhere], topK);
+      expect(mean(shares)).toBeGreaterThan(0.98);
+    }
+  });
+
+  test('those whose records have gone are not kept for ever', async () => {
+    const known = () =>
+      withPostgres(async (client) => {
+        const { rows } = await client.query<{ n: number }>(
+          `select count(*)::int as n from ${SCHEMA}.repeated_1 r join ${SCHEMA}.namespaces n on n.id = r.namespace_id where n.name = 'gone'`,
+        );
+        return rows[0]?.n ?? 0;
+      });
+    const rounds = 40;
+    let added = 0;
+    for (let round = 0; round < rounds; round++) {
+      const some = Array.from({ length: 10 }, text).flatMap((vector, g) =>
+        Array.from({ length: 12 }, (_, n): Stored => ({ id: `${g}-${n}`, vector, metadata: {} })),
+      );
+      const before = await known();
+      expect((await index('/upsert/gone', some)).status).toBe(200);
+      added += Math.max(0, (await known()) - before);
+      expect((await index('/delete/gone', { ids: some.map(({ id }) => id) })).result).toEqual({
+        deleted: 120,
+      });
+    }
+    expect(added).toBeGreaterThan(50);
+    expect(await known()).toBeLessThan(60);
+  });
+
   test('those that were there before a gateway that looks for them leave the graph when it is built', async () => {
     await withPostgres(async (client) => {
       const { rows } = await client.query<{ name: string; text: string }>(

@@ -6,7 +6,7 @@ import { TOKENS } from '../../support/tokens.js';
 import { dropSchema, vectorCaller, withPostgres } from '../../support/vector.js';
 
 const SCHEMA = 'test_vector_records';
-const READ_ONLY = 'test-vector-read-only-token-0123456789';
+const READ_ONLY = TOKENS.vectorReadOnly;
 
 let gateway: RunningGateway;
 let index: ReturnType<typeof vectorCaller>;

@@ -6,7 +6,7 @@ import { TOKENS } from '../../support/tokens.js';
 import { dropSchema, vectorCaller, withPostgres } from '../../support/vector.js';
 
 const SCHEMA = 'test_vector_shares';
-const READ_ONLY = 'vector-reader-0123456789-0123456789';
+const READ_ONLY = TOKENS.vectorReadOnly;
 const vector = [1, 2, 3];
 const postgres = backend('postgres');
 let gateway: RunningGateway;

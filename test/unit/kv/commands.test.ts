@@ -1,6 +1,6 @@
+import { CommandCounters } from '../../../src/services/kv/commands/command-counters.js';
 import type { CommandFacts, CommandTable } from '../../../src/services/kv/commands/command-table.js';
 import { readCommandTable } from '../../../src/services/kv/commands/command-table.js';
-import { CommandTallies } from '../../../src/services/kv/commands/command-tallies.js';
 import { type Access, CommandRules, laneOfRows } from '../../../src/services/kv/commands/commands.js';
 import type { Command } from '../../../src/services/kv/resp/resp-encoder.js';
 
@@ -35,7 +35,7 @@ function rulesOf(table: CommandTable, denied: readonly string[] = []): CommandRu
   return new CommandRules({
     table,
     isTold: true,
-    tallies: new CommandTallies(),
+    counters: new CommandCounters(),
     special: new Set(),
     denied: new Map(denied.map((name) => [name, 'the configuration refuses it'])),
   });

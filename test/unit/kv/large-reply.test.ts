@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { largeJson } from '../../../src/services/kv/api/large-reply.js';
+import { largeJson } from '../../../src/services/kv/api/large-json.js';
 
 const jsonOf = (result: string) => JSON.stringify({ result });
 const plain = (length: number) => Buffer.alloc(length, 'abc~\u007fé');

@@ -1,11 +1,11 @@
 import { HttpError } from '../../../http/errors.js';
 import { IdleRegistry } from '../../../lib/idle-registry.js';
 import type { Logger } from '../../../lib/logger.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import type { Cluster } from '../kafka/cluster.js';
 import type { LogReader } from '../read/log-reader.js';
 import type { ReplyLimits } from '../records/messages-json.js';
 import type { ConsumerHeaders } from '../schemas.js';
-import type { Tallies } from '../tallies.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
@@ -30,7 +30,7 @@ export interface ConsumerInstancesOptions {
   readonly shares: InstanceShares;
   /** Instances that other gateways have of an owner's. */
   readonly countElsewhere: (owner: string) => number;
-  readonly tallies: Tallies;
+  readonly counters: ClusterCounters;
   readonly log: Logger;
   readonly now: () => number;
 }

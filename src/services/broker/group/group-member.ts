@@ -149,7 +149,7 @@ export class GroupMember {
     await this.commitStart(added.filter(({ isReset }) => isReset));
     if (this.isLost) return;
     this.state = 'joined';
-    this.options.tallies.joins += 1;
+    this.options.counters.joins += 1;
     this.changes.tell();
   }
 
@@ -170,7 +170,7 @@ export class GroupMember {
     if (canCommit) await this.flushCommits();
     if (this.state !== 'joined') return;
     this.state = 'joining';
-    this.options.tallies.rebalances += 1;
+    this.options.counters.rebalances += 1;
     this.options.onJoining();
     this.changes.tell();
   }

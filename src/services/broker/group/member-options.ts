@@ -1,8 +1,8 @@
 import type { Logger } from '../../../lib/logger.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import type { Cluster } from '../kafka/cluster.js';
 import type { LogReader } from '../read/log-reader.js';
 import type { ConsumerHeaders } from '../schemas.js';
-import type { Tallies } from '../tallies.js';
 import type { Coordinators } from './coordinators.js';
 import type { OffsetReset } from './start-offsets.js';
 
@@ -20,7 +20,7 @@ export interface MemberOptions {
   readonly sessionTimeoutMs: number;
   /** Of this member: the others of its group in this process are told, so that they need not wait for a heartbeat. */
   readonly onJoining: () => void;
-  readonly tallies: Tallies;
+  readonly counters: ClusterCounters;
   readonly log: Logger;
   readonly now: () => number;
 }

@@ -31,9 +31,35 @@ export interface ClientOptions {
  * Makes topics with the brokers' default replication and waits until they have leaders; existing ones are left alone.
  * @throws kafkajs' errors
  */
-export async function createTopics(
+export async function createTopics(options: ClientOptions, topics: readonly DeclaredTopic[]): Promise<void> {
+  await withAdmin(options, (admin) =>
+    admin.createTopics({
+      waitForLeaders: true,
+      topics: topics.map(({ name, partitions }) => ({ topic: name, numPartitions: partitions })),
+    }),
+  );
+}
+
+/**
+ * Deletes the records of every topic, whose offsets go on counting, and every group that has no member.
+ * @throws kafkajs' errors
+ */
+export async function emptyCluster(options: ClientOptions): Promise<void> {
+  await withAdmin(options, async (admin) => {
+    const topics = (await admin.listTopics()).filter((name) => !name.startsWith('__'));
+    for (const topic of topics) {
+      const partitions = (await admin.fetchTopicOffsets(topic)).filter(({ low, high }) => low !== high);
+      const ends = partitions.map(({ partition, high }) => ({ partition, offset: high }));
+      if (ends.length > 0) await admin.deleteTopicRecords({ topic, partitions: ends });
+    }
+    const { groups } = await admin.listGroups();
+    if (groups.length > 0) await admin.deleteGroups(groups.map(({ groupId }) => groupId));
+  });
+}
+
+async function withAdmin(
   { brokers, security: { tls, sasl }, connectTimeoutMs, log }: ClientOptions,
-  topics: readonly DeclaredTopic[],
+  work: (admin: kafkajs.Admin) => Promise<unknown>,
 ): Promise<void> {
   const kafka = new kafkajs.Kafka({
     brokers: [...brokers],
@@ -49,10 +75,7 @@ export async function createTopics(
   const admin = kafka.admin();
   await admin.connect();
   try {
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: topics.map(({ name, partitions }) => ({ topic: name, numPartitions: partitions })),
-    });
+    await work(admin);
   } finally {
     await admin.disconnect();
   }

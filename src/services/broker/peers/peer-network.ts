@@ -5,9 +5,9 @@ import { parseAddress } from '../../../lib/address.js';
 import { keepTrying } from '../../../lib/keep-trying.js';
 import { endedWithin } from '../../../lib/within.js';
 import type { ServiceRuntime, Worker } from '../../service.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { PeerSettings } from '../settings.js';
-import type { Tallies } from '../tallies.js';
 import { PeerClient } from './peer-client.js';
 import type { Hop, PeerMessage, Pong } from './peer-protocol.js';
 import { type PeerPlace, PeerServer, type PeerService } from './peer-server.js';
@@ -128,11 +128,11 @@ export class PeerNetwork {
   }
 
   /** One cluster's instances, from now on together with those of the other processes. */
-  join(cluster: string, local: ConsumerInstances, tallies: Tallies): RoutedInstances {
+  join(cluster: string, local: ConsumerInstances, counters: ClusterCounters): RoutedInstances {
     const { client, rounds } = this;
     const whenReady = () => this.whenReady();
     const isLeaving = () => this.isLeaving;
-    const instances = new RoutedInstances({ cluster, local, client, rounds, tallies, whenReady, isLeaving });
+    const instances = new RoutedInstances({ cluster, local, client, rounds, counters, whenReady, isLeaving });
     this.members.set(cluster, { local, instances });
     return instances;
   }

@@ -1,12 +1,12 @@
 import { HttpError } from '../../../http/errors.js';
 import { deadlineOf } from '../../../lib/deadline.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import type { Consumed } from '../group/consumer-instance.js';
 import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { CommitRequest } from '../group/group-offsets.js';
 import { groupsOf, type InstanceName, type InstanceState, type Wait } from '../group/instance-state.js';
 import { NO_MESSAGES } from '../records/messages-json.js';
 import type { ConsumerHeaders, GroupAssignments } from '../schemas.js';
-import type { Tallies } from '../tallies.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peer-protocol.js';
 import type { Peer, Peers } from './peers.js';
@@ -23,7 +23,7 @@ export interface RoutedInstancesOptions {
   readonly client: PeerClient | undefined;
   /** Machines first, then the workers of this one; none where there is one process only. */
   readonly rounds: readonly PeerRound[];
-  readonly tallies: Tallies;
+  readonly counters: ClusterCounters;
   /** Resolves when it is known who else is there. */
   readonly whenReady: () => Promise<void>;
   /** This gateway stops, and makes no instances any more. */
@@ -137,7 +137,7 @@ export class RoutedInstances {
         if (this.options.isLeaving()) throw new HttpError('stopping');
         return here();
       }
-      this.options.tallies.forwarded += 1;
+      this.options.counters.forwarded += 1;
       try {
         return await there(found.peer, found.hop);
       } catch (error) {

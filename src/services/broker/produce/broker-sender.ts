@@ -1,10 +1,10 @@
 import { groupBy } from '../../../lib/group-by.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import { kafkaRefusal, translateError } from '../errors.js';
 import type { Cluster } from '../kafka/cluster.js';
 import { errorType } from '../kafka/kafkajs-internals.js';
 import { partitionKey } from '../kafka/partitions.js';
 import { type Compression, encodeRecordBatches } from '../records/record-encoder.js';
-import type { Tallies } from '../tallies.js';
 import { type ProducedPartition, produceCall, type TopicBatches } from './produce-call.js';
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
 
@@ -48,7 +48,7 @@ export class BrokerSender {
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
     private readonly compression: Compression,
-    private readonly tallies: Tallies,
+    private readonly counters: ClusterCounters,
     private readonly reroute: (records: Outgoing[]) => void,
   ) {}
 
@@ -72,8 +72,8 @@ export class BrokerSender {
     let produced: ProducedPartition[];
     try {
       const call = produceCall(await encoded(batches, this.compression), this.timeoutMs);
-      this.tallies.sends += 1;
-      for (const { records } of batches) this.tallies.records += records.length;
+      this.counters.sends += 1;
+      for (const { records } of batches) this.counters.records += records.length;
       produced = await this.cluster.call(this.node, 'produce', call, this.timeoutMs + GRACE_MS);
     } catch (error) {
       const translated = translateError(error);

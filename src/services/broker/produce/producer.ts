@@ -1,5 +1,6 @@
 import type { HttpError } from '../../../http/errors.js';
 import { sliced } from '../../../lib/slices.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import { kafkaRefusal } from '../errors.js';
 import { createPartitioner } from '../kafka/client.js';
 import type { Cluster } from '../kafka/cluster.js';
@@ -8,7 +9,6 @@ import type { Topic } from '../kafka/topics.js';
 import { LEADER_PAUSE_MS, pause } from '../kafka/waits.js';
 import type { Compression, RecordToWrite } from '../records/record-encoder.js';
 import type { Metadata, RecordInput } from '../schemas.js';
-import type { Tallies } from '../tallies.js';
 import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
@@ -25,7 +25,7 @@ export class Producer {
     private readonly cluster: Cluster,
     private readonly timeoutMs: number,
     private readonly compression: Compression,
-    private readonly tallies: Tallies,
+    private readonly counters: ClusterCounters,
     private readonly now: () => number,
   ) {}
 
@@ -86,7 +86,7 @@ export class Producer {
         this.cluster,
         this.timeoutMs,
         this.compression,
-        this.tallies,
+        this.counters,
         (records) => void this.reroute(records),
       );
       this.senders.set(node, sender);

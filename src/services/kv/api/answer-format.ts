@@ -6,8 +6,7 @@ import { headerAlias } from '../card.js';
 import { isPassing } from '../resp/passing.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import { respBytes } from '../resp/resp-reply.js';
-import { isLarge, listPieces, replyPieces } from './large-json.js';
-import { LARGE, largeJson } from './large-reply.js';
+import { isLarge, LARGE, largeJson, listPieces, replyPieces } from './large-json.js';
 import { type Encoding, replyJson } from './reply.js';
 
 /** How a request wants its answer: JSON with strings in one of two encodings, or the bytes of RESP2. */

@@ -15,7 +15,7 @@ import { commandsOfJson } from './json-arguments.js';
 import { largeCommandsOfJson } from './large-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
-import { replied, send, tally } from './sending.js';
+import { countReplies, replied, send } from './sending.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
 
@@ -73,7 +73,7 @@ function runPipeline(
   const { client, quota, nextSyncToken } = deps;
   const isPlain = limitToQuota(rows, quota) && plain;
   const finish = (replies: RespValue[], freshness?: Freshness) => {
-    tally(rows, replies);
+    countReplies(rows, replies);
     return replied(listAnswer(replies, format), rows, nextSyncToken, freshness);
   };
   if (isPlain) return send(rows as Row[], request, context, deps, finish);
@@ -125,7 +125,7 @@ function runTransaction(
   const finish = (results: RespValue[] | RespError, freshness?: Freshness) => {
     const jsonFormat = format === 'resp2' ? 'utf8' : format;
     if (results instanceof RespError) return singleAnswer(results, jsonFormat);
-    tally(rows, results);
+    countReplies(rows, results);
     return replied(listAnswer(results, jsonFormat), rows, nextSyncToken, freshness);
   };
   if (!rows.some((row) => isSpecial(row, client.options.emulations))) {

@@ -14,7 +14,7 @@ import { largeCommandOfJson } from './large-arguments.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { tooLargeCommand } from './request-limits.js';
-import { replied, send, tally } from './sending.js';
+import { countReplies, replied, send } from './sending.js';
 import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
@@ -72,7 +72,7 @@ function runCommand(
   if (typeof row === 'string') throw new HttpError('invalid_request', row);
   if (!quota.grantAll(1)) throw quota.exceeded();
   const finish = (replies: RespValue[], freshness?: Freshness) => {
-    tally([row], replies);
+    countReplies([row], replies);
     const answer = singleAnswer(
       replies[0],
       format,

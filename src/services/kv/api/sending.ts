@@ -23,12 +23,12 @@ export function send(
   return replicas.run(rows, syncTokenHeader(headers), finish) as Promise<RawReply>;
 }
 
-export function tally(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
+export function countReplies(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i];
     if (row === undefined || row instanceof RespError) continue;
-    if (replies[i] instanceof RespError) row.rule.tally.error += 1;
-    else row.rule.tally.ok += 1;
+    if (replies[i] instanceof RespError) row.rule.counter.error += 1;
+    else row.rule.counter.ok += 1;
   }
 }
 

@@ -1,8 +1,8 @@
 import { HttpError } from '../../../http/errors.js';
 import { keyword } from '../resp/keyword.js';
 import type { Command } from '../resp/resp-encoder.js';
+import type { CommandCounter, CommandCounters } from './command-counters.js';
 import type { CommandFacts, CommandTable } from './command-table.js';
-import type { CommandTallies, Tally } from './command-tallies.js';
 import { type Inspect, refusalOf } from './refusals.js';
 
 /** What a request's token may do. */
@@ -34,7 +34,7 @@ export interface Rule {
   readonly reads: boolean;
   /** Sent as it is and answered by its one reply; else see `special-rows.ts`. */
   readonly plain: boolean;
-  readonly tally: Tally;
+  readonly counter: CommandCounter;
 }
 
 /** A command that may be sent. */
@@ -59,7 +59,7 @@ export interface CommandRulesOptions {
   readonly table: CommandTable;
   /** The server has said which commands it has, if only that it does not say so; else that is still to come. */
   readonly isTold: boolean;
-  readonly tallies: CommandTallies;
+  readonly counters: CommandCounters;
   /** Upper-case names that Portico answers in its own way, at least for some arguments. */
   readonly special: ReadonlySet<string>;
   /** Upper-case names that are refused beside Portico's own list, and why. */
@@ -97,12 +97,12 @@ export class CommandRules {
     const rule = this.rule(typeof first === 'string' ? first : first.toString('latin1'));
     const reason = rule.inspect?.(command);
     if (reason !== undefined) {
-      rule.tally.refused += 1;
+      rule.counter.refused += 1;
       return `ERR Command '${rule.name}' is not available over HTTP: ${reason}`;
     }
     if (access === 'read' && !this.isTold) throw commandsUnknown();
     if (access === 'read' && !isReadable(rule, command)) {
-      rule.tally.refused += 1;
+      rule.counter.refused += 1;
       return `NOPERM this user has no permissions to run the '${rule.name.toLowerCase()}' command`;
     }
     return { command, rule };
@@ -125,7 +125,7 @@ export class CommandRules {
   }
 
   private make(name: string, facts: CommandFacts | undefined): Rule {
-    const { denied, special, tallies } = this.options;
+    const { denied, special, counters } = this.options;
     const reason = denied.get(name);
     return {
       name,
@@ -134,7 +134,7 @@ export class CommandRules {
       lane: laneOf(facts),
       reads: facts?.flags.has('readonly') === true,
       plain: !special.has(name),
-      tally: tallies.of(name, facts !== undefined),
+      counter: counters.of(name, facts !== undefined),
     };
   }
 }

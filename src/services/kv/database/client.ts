@@ -5,8 +5,8 @@ import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import { AclPrincipal, type RestTokens } from '../auth/rest-tokens.js';
 import { Cluster } from '../cluster/cluster.js';
+import { CommandCounters } from '../commands/command-counters.js';
 import { readCommandTable } from '../commands/command-table.js';
-import { CommandTallies } from '../commands/command-tallies.js';
 import { CommandRules, type Row } from '../commands/commands.js';
 import type { Emulations } from '../emulations/emulations.js';
 import { isLoginRefused } from '../errors.js';
@@ -56,7 +56,7 @@ const RECHECK_MS = 1_000;
 
 /** One Redis database: its shared connections, those of ACL users and those for blocking commands. */
 export class KvClient {
-  readonly tallies = new CommandTallies();
+  readonly counters = new CommandCounters();
   readonly aclTokens: AclTokens;
   readonly streams: Streams;
   private readonly shared: Backend;
@@ -207,7 +207,7 @@ export class KvClient {
     return new CommandRules({
       table: readCommandTable(commands),
       isTold,
-      tallies: this.tallies,
+      counters: this.counters,
       special: new Set([...SPECIAL, ...this.options.emulations.names]),
       denied: this.options.denials.commands,
     });

@@ -4,7 +4,7 @@ import { confirmationOf, type StreamKind, type Topic } from './topic.js';
 import type { Listener } from './wanted-topic.js';
 
 /** What is counted of all streams of one kind. */
-export interface StreamTally {
+export interface StreamCounts {
   open: number;
   messages: number;
 }
@@ -25,11 +25,11 @@ export class EventStream implements Listener {
 
   constructor(
     readonly kind: StreamKind,
-    private readonly tally: StreamTally,
+    private readonly counts: StreamCounts,
   ) {
-    tally.open += 1;
+    counts.open += 1;
     this.onClose(() => {
-      tally.open -= 1;
+      counts.open -= 1;
     });
   }
 
@@ -48,7 +48,7 @@ export class EventStream implements Listener {
 
   message(event: Buffer): void {
     if (this.ended || this.sink?.isOver === true) return;
-    this.tally.messages += 1;
+    this.counts.messages += 1;
     this.write(event);
   }
 

@@ -4,7 +4,7 @@ import { IdleRegistry } from '../../../lib/idle-registry.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import type { Session, SessionOptions } from '../redis/session.js';
-import { EventStream, type StreamTally } from './event-stream.js';
+import { EventStream, type StreamCounts } from './event-stream.js';
 import { Feed } from './feed.js';
 import { type FeedProtocol, MONITOR, PUBSUB } from './feed-protocol.js';
 import type { StreamKind, Topic } from './topic.js';
@@ -36,7 +36,7 @@ const LONGEST_PULSE_MS = 5_000;
 
 /** All streams of a database: one connection to Redis for messages and one for the monitor, and those of ACL users. */
 export class Streams {
-  readonly tallies: Readonly<Record<StreamKind, StreamTally>> = {
+  readonly counters: Readonly<Record<StreamKind, StreamCounts>> = {
     subscribe: { open: 0, messages: 0 },
     psubscribe: { open: 0, messages: 0 },
     monitor: { open: 0, messages: 0 },
@@ -56,9 +56,9 @@ export class Streams {
 
   /** A place for one more stream, until it is closed. @throws HttpError `overloaded` */
   take(kind: StreamKind): EventStream {
-    const open = Object.values(this.tallies).reduce((sum, tally) => sum + tally.open, 0);
+    const open = Object.values(this.counters).reduce((sum, counts) => sum + counts.open, 0);
     if (open >= this.options.limit) throw new HttpError('overloaded', 'Too many streams are open');
-    return new EventStream(kind, this.tallies[kind]);
+    return new EventStream(kind, this.counters[kind]);
   }
 
   /**

@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import { HttpError } from '../../../http/errors.js';
 import {
   type BodyFlow,
   type JsonRoute,
@@ -118,10 +117,8 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
 ): JsonRoute<VectorDeps> {
   const { operationId, summary, reply, writes = false, errors = [], handle, flow } = definition;
   const { parseBody, besideJson } = definition;
-  const enter = async ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> => {
-    if (writes && principal.access === 'read') throw new HttpError('forbidden', 'This token may only read.');
-    return index.ready(principal);
-  };
+  const enter = ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> =>
+    index.ready(principal);
   return route({
     methods: METHODS,
     operationId,

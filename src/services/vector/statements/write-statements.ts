@@ -1,3 +1,4 @@
+import type { Comparison } from '../score.js';
 import type { IndexShape } from './index-shape.js';
 import { repeatedCtes } from './repeated-statements.js';
 
@@ -115,21 +116,31 @@ export function metadataText({ records }: IndexShape): string {
 /** What an update may set. */
 export type UpdatedPart = 'vector' | 'sparse' | 'metadata' | 'data';
 
-/** $1 namespace id, $2 id, then the values of `parts` in their order; a sparse part has two. */
-export function updateText({ records, repeated, dense }: IndexShape, parts: readonly UpdatedPart[]): string {
-  let next = 3;
+/** $1 namespace id, $2 id, then the values of `parts` in their order, a vector first; a sparse part has two. */
+export function updateText(shape: IndexShape, parts: readonly UpdatedPart[]): string {
+  const { records, dense } = shape;
+  const judged = dense !== undefined && parts.includes('vector') ? dense : undefined;
+  let next = judged === undefined ? 3 : 4;
   const sets: Readonly<Record<UpdatedPart, () => string>> = {
-    vector: () => {
-      if (dense === undefined) return '';
-      const vec = dense.stored(`$${next++}::vector`);
-      return `vec = ${vec}, is_repeated = exists (
-        select from ${repeated} known where known.namespace_id = $1::int and known.digest = ${dense.digest(vec)})`;
-    },
+    vector: () =>
+      judged === undefined ? '' : `vec = ${judged.stored('judged.vec')}, is_repeated = judged.is_repeated`,
     sparse: () => `sparse_indices = $${next++}::int[], sparse_values = $${next++}::real[]`,
     metadata: () => `metadata = $${next++}::jsonb, has_metadata = true`,
     data: () => `data = $${next++}::text`,
   };
-  return `update ${records} set ${parts.map((part) => sets[part]()).join(', ')} where namespace_id = ${NAMESPACE} and id = $2::text`;
+  const update = `update ${records} r set ${parts.map((part) => sets[part]()).join(', ')}${judged === undefined ? '' : ' from judged'}
+where r.namespace_id = ${NAMESPACE} and r.id = $2::text`;
+  return judged === undefined ? update : `${judgedCtes(shape, judged)}\n${update}`;
+}
+
+/** The vector $3 of a record that is there goes the way of one that is upserted. */
+function judgedCtes(shape: IndexShape, dense: Comparison): string {
+  const { records, namespaces } = shape;
+  return `with incoming as (
+  select $3::vector as vec, 1 as place from ${records} where namespace_id = ${NAMESPACE} and id = $2::text
+)${repeatedCtes(shape, dense)}, told as (
+  update ${namespaces} set repeats = true where id = $1::int and not repeats and exists (select from newly)
+)`;
 }
 
 /** Condition for the first `limit` records that meet `condition`, in the order of their ids where `ordered`. $1 namespace id. */

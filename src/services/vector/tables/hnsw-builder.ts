@@ -90,7 +90,7 @@ export class HnswBuilder {
   /** Names its parameters, so that other ones in the configuration lead to a new index, and then the old one goes. */
   private nameOf(namespaceId: number): string {
     const { m, efConstruction } = this.options.settings.hnsw;
-    return `hnsw_${this.options.tables().shape.indexId}_v2_ns${namespaceId}_m${m}_ef${efConstruction}`;
+    return `hnsw_${this.options.tables().shape.indexId}_v3_ns${namespaceId}_m${m}_ef${efConstruction}`;
   }
 
   private async build(

@@ -1,5 +1,5 @@
 /** How often a command ran, by result. */
-export class Tally {
+export class CommandCounter {
   ok = 0;
   error = 0;
   refused = 0;
@@ -11,19 +11,19 @@ export class Tally {
 const OTHER = 'other';
 
 /** Counts by command of one database, for its metrics; they outlive a new connection and its command table. */
-export class CommandTallies {
-  private readonly tallies = new Map<string, Tally>();
-  private readonly other = new Tally(OTHER);
+export class CommandCounters {
+  private readonly counters = new Map<string, CommandCounter>();
+  private readonly other = new CommandCounter(OTHER);
 
   /** @param name in upper case; `known`: the server has it */
-  of(name: string, known: boolean): Tally {
+  of(name: string, known: boolean): CommandCounter {
     if (!known) return this.other;
-    const tally = this.tallies.get(name) ?? new Tally(name.toLowerCase());
-    this.tallies.set(name, tally);
-    return tally;
+    const counter = this.counters.get(name) ?? new CommandCounter(name.toLowerCase());
+    this.counters.set(name, counter);
+    return counter;
   }
 
-  all(): Tally[] {
-    return [...this.tallies.values(), this.other];
+  all(): CommandCounter[] {
+    return [...this.counters.values(), this.other];
   }
 }

@@ -1,5 +1,5 @@
 /** What has happened with one cluster since the start. */
-export class Tallies {
+export class ClusterCounters {
   joins = 0;
   rebalances = 0;
   /** Requests that another gateway answered. */
