@@ -7,18 +7,22 @@ export const card: ServiceCard = {
   credentials: [
     {
       variable: 'PORTICO_QUEUE_TOKEN',
-      made: { by: 'start', as: 'secret', prefix: '' },
+      // @upstash/workflow makes the addresses of webhooks of it
+      made: { by: 'start', as: 'account', prefix: '' },
+      inTests: 'portico-test-queue-0123456789',
       otherNames: ['QSTASH_TOKEN'],
     },
     {
       variable: 'PORTICO_QUEUE_CURRENT_SIGNING_KEY',
       made: { by: 'start', as: 'secret', prefix: 'sig_' },
+      inTests: 'sig_portico-test-current-0123456789',
       otherNames: ['QSTASH_CURRENT_SIGNING_KEY'],
       toldAt: { path: KEYS, member: 'current' },
     },
     {
       variable: 'PORTICO_QUEUE_NEXT_SIGNING_KEY',
       made: { by: 'start', as: 'secret', prefix: 'sig_' },
+      inTests: 'sig_portico-test-next-0123456789',
       otherNames: ['QSTASH_NEXT_SIGNING_KEY'],
       toldAt: { path: KEYS, member: 'next' },
     },

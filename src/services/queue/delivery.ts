@@ -2,13 +2,15 @@ import { ByteBudget } from '../../lib/byte-budget.js';
 import type { Outbound } from '../../lib/outbound/outbound.js';
 import type { Database } from '../../lib/postgres/postgres.js';
 import type { ServiceRuntime } from '../service.js';
-import { attemptDelivery } from './delivery/attempt.js';
+import { type AttemptLimits, attemptDelivery, NotAttemptedError, timeoutOf } from './delivery/attempt.js';
 import { DeadLetterer } from './delivery/dead-letterer.js';
 import { Dispatcher } from './delivery/dispatcher.js';
 import { LeaseKeeper } from './delivery/lease-keeper.js';
+import type { RunDeliveries } from './delivery/run-deliveries.js';
 import { signer } from './delivery/signature.js';
 import { Worker } from './delivery/worker.js';
 import type { DestinationPlaces } from './destinations/destination-places.js';
+import type { ClaimedMessage } from './message/message.js';
 import type { QueueMetrics } from './metrics.js';
 import type { HeldMessages } from './order/held-messages.js';
 import type { OrderedQueues } from './order/ordered-queues.js';
@@ -25,6 +27,7 @@ import type { MessageUpkeep } from './store/message-upkeep.js';
 import type { Purge } from './store/purge.js';
 import type { SigningKeys } from './store/signing-keys.js';
 import type { MessageStore } from './store/store.js';
+import type { OpenRunCounter } from './workflow/open-run-counter.js';
 
 /**
  * Response bodies that are kept while they arrive and until their outcome is written, in bytes: as many attempts may be
@@ -52,6 +55,8 @@ export interface DeliveryParts {
   readonly keys: SigningKeys;
   readonly metrics: QueueMetrics;
   readonly scheduler: SchedulerTools;
+  readonly runs: RunDeliveries;
+  readonly openRuns: OpenRunCounter;
 }
 
 /** Starts what works by itself: deliveries, dead letters, schedules, the sweep. They are released in the opposite order. */
@@ -84,6 +89,7 @@ export function openDelivery(parts: DeliveryParts): void {
   });
   const link: BrokerLink = new BrokerLink({
     url: config.rabbitmqUrl as string,
+    tls: config.rabbitmqTls,
     name: 'consuming',
     log,
     lifecycle,
@@ -101,13 +107,12 @@ export function openDelivery(parts: DeliveryParts): void {
 }
 
 function openWorker(parts: DeliveryParts, charge: (count: number) => void): Worker {
-  const { config, runtime, store, outbound, keys } = parts;
+  const { config, runtime, store, outbound, keys, runs } = parts;
   const { log, lifecycle, now } = runtime;
   const tools = {
     outbound,
     sign: signer(() => keys.current, now),
-    timeoutMs: config.timeout * 1_000,
-    maxResponseBytes: config.maxMessageSize,
+    limits: (message: ClaimedMessage) => limitsOf(message, config),
     responses: new ByteBudget(RESPONSE_BYTES),
   };
   const leases = new LeaseKeeper((held) => store.renew(held), config.leaseMs, log);
@@ -116,15 +121,30 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
     ...parts,
     charge,
     leases,
-    timeoutMs: tools.timeoutMs,
-    deliver: (message, signal) => attemptDelivery(message, signal, tools),
+    timeoutMs: (message) => timeoutOf(message, limitsOf(message, config)),
+    deliver: async (message, signal) => {
+      const dressed = await runs.dressed(message).catch((error: unknown) => {
+        throw new NotAttemptedError(error);
+      });
+      return attemptDelivery(dressed, signal, tools);
+    },
     now,
     log,
   });
 }
 
+/** A third party that a workflow calls may take longer and answer more than the destination of a message. */
+function limitsOf(
+  { run }: ClaimedMessage,
+  { timeout, maxMessageSize, workflow }: QueueSettings,
+): AttemptLimits {
+  return run?.role === 'call'
+    ? { timeoutMs: workflow.callTimeout * 1_000, maxResponseBytes: workflow.maxCallResponse }
+    : { timeoutMs: timeout * 1_000, maxResponseBytes: maxMessageSize };
+}
+
 function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): Sweeper {
-  const { config, runtime, topology, keys, partitions } = parts;
+  const { config, runtime, topology, keys, partitions, openRuns } = parts;
   const sweeper = new Sweeper({
     ...parts,
     chores: [
@@ -132,6 +152,7 @@ function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): 
         await keys.refresh();
       },
       () => partitions.keep(runtime.now()),
+      () => openRuns.step(),
     ],
     backlog: async () => (await channel()?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,

@@ -12,6 +12,14 @@ import type { DeadLetterStore } from './store/dead-letter-store.js';
 import type { EventLog } from './store/event-log.js';
 import type { MessageIndex } from './store/message-index.js';
 import type { SigningKeys } from './store/signing-keys.js';
+import type { DeadRuns } from './workflow/dead-runs.js';
+import type { RunBatchRows } from './workflow/run-batch-rows.js';
+import type { RunChanges } from './workflow/run-changes.js';
+import type { RunRecords } from './workflow/run-record.js';
+import type { RunRows } from './workflow/run-rows.js';
+import type { RunSearch } from './workflow/run-search.js';
+import type { Runs } from './workflow/runs.js';
+import type { Waits } from './workflow/waits.js';
 
 /** What the routes work with. */
 export interface QueueDeps extends AddressTools {
@@ -27,5 +35,18 @@ export interface QueueDeps extends AddressTools {
   readonly places: DestinationPlaces;
   readonly schedules: Schedules;
   readonly keys: SigningKeys;
+  readonly workflow: WorkflowParts;
   readonly log: Logger;
+}
+
+/** What workflow runs are made of. */
+export interface WorkflowParts {
+  readonly runs: Runs;
+  readonly rows: RunRows;
+  readonly batchRows: RunBatchRows;
+  readonly changes: RunChanges;
+  readonly waits: Waits;
+  readonly search: RunSearch;
+  readonly dead: DeadRuns;
+  readonly records: RunRecords;
 }

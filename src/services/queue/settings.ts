@@ -10,6 +10,7 @@ import {
   serviceSwitch,
   tcpPort,
 } from '../../lib/settings/settings.js';
+import { givenTlsFiles, tlsSettings } from '../../lib/tls.js';
 
 const identifier = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, `expected ${what} of lower-case letters, digits and "_"`);
@@ -55,112 +56,171 @@ const quotaSettings = {
     .describe('Longest time for one delivery attempt, in seconds.'),
 };
 
-export const queueSettings = z.strictObject({
-  enabled: serviceSwitch(),
-  missing: missingReason('PORTICO_QUEUE_MISSING'),
-  path: basePath().default('/queue').describe('Where the service is mounted.'),
-  port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
-  rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
-    'Address of RabbitMQ, such as amqp://user:password@host:5672.',
-  ),
-  databaseUrl: postgresUrl('PORTICO_DATABASE_URL').describe(
-    'Address of Postgres, which remembers the messages.',
-  ),
-  schema: identifier('a name')
-    .default('portico_queue')
-    .describe('Postgres schema with the tables of the queue.'),
-  prefix: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected 1 to 40 letters, digits, "_" or "-"')
-    .default('portico')
-    .describe('Begins the names of all exchanges and queues in RabbitMQ.'),
-  poolSize: z.int().min(2).max(100).default(10).describe('Most connections to Postgres.'),
-  token: secret('PORTICO_QUEUE_TOKEN').nullable().default(null).describe('Bearer token of the senders.'),
-  readOnlyToken: secret('PORTICO_QUEUE_READONLY_TOKEN')
-    .nullable()
-    .default(null)
-    .describe('Bearer token that may look at everything and change nothing.'),
-  currentSigningKey: secret('PORTICO_QUEUE_CURRENT_SIGNING_KEY')
-    .nullable()
-    .default(null)
-    .describe('Signs deliveries; receivers verify with it.'),
-  nextSigningKey: secret('PORTICO_QUEUE_NEXT_SIGNING_KEY')
-    .nullable()
-    .default(null)
-    .describe('The key that receivers accept beside the current one, which it will replace.'),
-  headerPrefix: z
-    .enum(['Upstash', 'Service'])
-    .default('Upstash')
-    .describe('Prefix of the headers of deliveries whose sender used none.'),
-  allowedDestinations: z
-    .array(z.string().refine(isAllowEntry, 'expected a network (10.0.0.0/8), an address or a host name'))
-    .default([])
-    .meta({ env: 'PORTICO_QUEUE_ALLOWED_DESTINATIONS' })
-    .describe(
-      'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
-    ),
-  concurrency: z
+const MIB = 1024 * 1024;
+
+const workflowSettings = z.strictObject({
+  lazyBytes: z
     .int()
-    .min(1)
-    .max(10_000)
-    .default(200)
-    .describe('Deliveries in flight at once, beside those that wait for an answer.'),
-  waitingConcurrency: z
+    .min(1_024)
+    .max(64 * MIB)
+    .default(3 * MIB)
+    .describe('Longer histories of runs are left out of deliveries to SDKs that fetch them, in bytes.'),
+  maxStepBytes: z
     .int()
-    .min(8)
-    .max(20_000)
-    .default(2_000)
-    .describe(
-      'Deliveries at once that have waited for their answer for longer than slowAfterMs; of the free places of these one destination may fill an eighth, one flow-control key a quarter.',
-    ),
-  destinationConcurrency: z
+    .min(1_024)
+    .max(64 * MIB)
+    .default(16 * MIB)
+    .describe('Largest payload or result of a step, in bytes; in a batch maxBatchSize holds as well.'),
+  maxRunBytes: z
+    .int()
+    .min(1_024)
+    .max(256 * MIB)
+    .default(64 * MIB)
+    .describe('Of the payload and all results of a run together, in bytes.'),
+  maxSteps: z.int().min(1).max(1_000_000).default(10_000).describe('Most steps of a run.'),
+  maxNotes: z
     .int()
     .min(1)
     .max(10_000)
     .default(100)
-    .describe('Of both, how many to one destination (scheme, host and port).'),
-  slowAfterMs: milliseconds(500, 50).describe(
-    'From then on a delivery counts as waiting for its answer and makes room for others.',
-  ),
-  circuitFailures: z
+    .describe('Most events that are kept for a run which does not wait for them yet.'),
+  maxRetries: z
     .int()
     .min(0)
-    .max(100_000)
-    .default(20)
-    .describe(
-      'Deliveries to one destination in a row that waited in vain, after which its circuit opens; 0: never.',
-    ),
-  circuitOpenMs: milliseconds(30_000, 100).describe(
-    'How long an open circuit keeps messages back until a probe is delivered, and the next.',
-  ),
-  leaseMs: milliseconds(30_000, 1_000).describe(
-    'After a crash, how long a message that was being delivered rests before another gateway takes it.',
-  ),
-  sweepIntervalMs: milliseconds(5_000, 100).describe('How often lost messages are looked for.'),
-  sweepGraceMs: milliseconds(30_000, 1_000).describe('How long after its time a message counts as lost.'),
-  logRetention: z
+    .max(1_000)
+    .default(100)
+    .describe('Most retries that a run may ask for; the larger of this and queue.maxRetries holds.'),
+  maxCallResponse: z
     .int()
-    .min(60)
-    .max(MAX_DELAY_S)
-    .default(86_400)
-    .describe('How long finished messages and the log of what happened to them are kept, in seconds.'),
-  maxLoggedResponse: z
-    .int()
-    .min(0)
-    .max(64 * 1024 * 1024)
-    .default(16_384)
+    .min(1_024)
+    .max(64 * MIB)
+    .default(5 * MIB)
     .describe(
-      "What the log keeps of the body and of the headers of a failed attempt's response, in bytes; the dead letter has all of the last one.",
+      'Largest response of a third party that a workflow calls, in bytes; a larger one is an error, not cut.',
     ),
-  deduplicationMs: milliseconds(600_000, 1_000).describe('How long a deduplication id holds.'),
-  maxBatchSize: z
+  callTimeout: z
     .int()
     .min(1)
-    .max(104_857_600)
-    .default(16_777_216)
-    .describe('Largest body of a batch in bytes.'),
-  stopGraceMs: milliseconds(10_000, 0).describe('How long attempts may go on when the gateway stops.'),
-  ...quotaSettings,
+    .max(MAX_ATTEMPT_S)
+    .default(MAX_ATTEMPT_S)
+    .describe('Longest time for one attempt of such a call, in seconds.'),
 });
+
+export const queueSettings = z
+  .strictObject({
+    enabled: serviceSwitch(),
+    missing: missingReason('PORTICO_QUEUE_MISSING'),
+    path: basePath().default('/queue').describe('Where the service is mounted.'),
+    port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
+    rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
+      'Address of RabbitMQ, such as amqp://user:password@host:5672, amqps:// for TLS.',
+    ),
+    rabbitmqTls: tlsSettings.prefault({}).describe('Certificates for amqps://.'),
+    databaseUrl: postgresUrl('PORTICO_DATABASE_URL').describe(
+      'Address of Postgres, which remembers the messages.',
+    ),
+    schema: identifier('a name')
+      .default('portico_queue')
+      .describe('Postgres schema with the tables of the queue.'),
+    prefix: z
+      .string()
+      .regex(/^[A-Za-z0-9_-]{1,40}$/, 'expected 1 to 40 letters, digits, "_" or "-"')
+      .default('portico')
+      .describe('Begins the names of all exchanges and queues in RabbitMQ.'),
+    poolSize: z.int().min(2).max(100).default(10).describe('Most connections to Postgres.'),
+    token: secret('PORTICO_QUEUE_TOKEN').nullable().default(null).describe('Bearer token of the senders.'),
+    readOnlyToken: secret('PORTICO_QUEUE_READONLY_TOKEN')
+      .nullable()
+      .default(null)
+      .describe('Bearer token that may look at everything and change nothing.'),
+    currentSigningKey: secret('PORTICO_QUEUE_CURRENT_SIGNING_KEY')
+      .nullable()
+      .default(null)
+      .describe('Signs deliveries; receivers verify with it.'),
+    nextSigningKey: secret('PORTICO_QUEUE_NEXT_SIGNING_KEY')
+      .nullable()
+      .default(null)
+      .describe('The key that receivers accept beside the current one, which it will replace.'),
+    headerPrefix: z
+      .enum(['Upstash', 'Service'])
+      .default('Upstash')
+      .describe('Prefix of the headers of deliveries whose sender used none.'),
+    allowedDestinations: z
+      .array(z.string().refine(isAllowEntry, 'expected a network (10.0.0.0/8), an address or a host name'))
+      .default([])
+      .meta({ env: 'PORTICO_QUEUE_ALLOWED_DESTINATIONS' })
+      .describe(
+        'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
+      ),
+    concurrency: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(200)
+      .describe('Deliveries in flight at once, beside those that wait for an answer.'),
+    waitingConcurrency: z
+      .int()
+      .min(8)
+      .max(20_000)
+      .default(2_000)
+      .describe(
+        'Deliveries at once that have waited for their answer for longer than slowAfterMs; of the free places of these one destination may fill an eighth, one flow-control key a quarter.',
+      ),
+    destinationConcurrency: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(100)
+      .describe('Of both, how many to one destination (scheme, host and port).'),
+    slowAfterMs: milliseconds(500, 50).describe(
+      'From then on a delivery counts as waiting for its answer and makes room for others.',
+    ),
+    circuitFailures: z
+      .int()
+      .min(0)
+      .max(100_000)
+      .default(20)
+      .describe(
+        'Deliveries to one destination in a row that waited in vain, after which its circuit opens; 0: never.',
+      ),
+    circuitOpenMs: milliseconds(30_000, 100).describe(
+      'How long an open circuit keeps messages back until a probe is delivered, and the next.',
+    ),
+    leaseMs: milliseconds(30_000, 1_000).describe(
+      'After a crash, how long a message that was being delivered rests before another gateway takes it.',
+    ),
+    sweepIntervalMs: milliseconds(5_000, 100).describe('How often lost messages are looked for.'),
+    sweepGraceMs: milliseconds(30_000, 1_000).describe('How long after its time a message counts as lost.'),
+    logRetention: z
+      .int()
+      .min(60)
+      .max(MAX_DELAY_S)
+      .default(86_400)
+      .describe('How long finished messages and the log of what happened to them are kept, in seconds.'),
+    maxLoggedResponse: z
+      .int()
+      .min(0)
+      .max(64 * 1024 * 1024)
+      .default(16_384)
+      .describe(
+        "What the log keeps of the body and of the headers of a failed attempt's response, in bytes; the dead letter has all of the last one.",
+      ),
+    deduplicationMs: milliseconds(600_000, 1_000).describe('How long a deduplication id holds.'),
+    maxBatchSize: z
+      .int()
+      .min(1)
+      .max(104_857_600)
+      .default(16_777_216)
+      .describe('Largest body of a batch in bytes.'),
+    stopGraceMs: milliseconds(10_000, 0).describe('How long attempts may go on when the gateway stops.'),
+    ...quotaSettings,
+    workflow: workflowSettings.prefault({}).describe('Durable workflows (@upstash/workflow).'),
+  })
+  .superRefine(({ rabbitmqUrl, rabbitmqTls }, context) => {
+    if (rabbitmqUrl === null || rabbitmqUrl.startsWith('amqps:')) return;
+    const message = 'the address has no TLS: expected amqps:// in rabbitmqUrl, or no file here';
+    for (const name of givenTlsFiles(rabbitmqTls))
+      context.addIssue({ code: 'custom', path: ['rabbitmqTls', name], message });
+  });
 
 export type QueueSettings = z.output<typeof queueSettings>;

@@ -10,6 +10,7 @@ import { startServer } from '../server-process.mjs';
 /** A gateway of its own with only the queue service, under names of its own, which `stop` removes again. */
 export async function startQueueGateway(args = []) {
   const name = `bench_queue_${randomBytes(4).toString('hex')}`;
+  const signingKeys = [1, 2].map(() => `sig_${randomBytes(24).toString('base64url')}`);
   const token = randomBytes(24).toString('base64url');
   const folder = await mkdtemp(join(tmpdir(), 'portico-bench-'));
   const file = join(folder, 'portico.yaml');
@@ -26,8 +27,8 @@ export async function startQueueGateway(args = []) {
       PORTICO_QUEUE_PREFIX: name,
       PORTICO_QUEUE_SCHEMA: name,
       PORTICO_QUEUE_TOKEN: token,
-      PORTICO_QUEUE_CURRENT_SIGNING_KEY: `sig_${randomBytes(24).toString('base64url')}`,
-      PORTICO_QUEUE_NEXT_SIGNING_KEY: `sig_${randomBytes(24).toString('base64url')}`,
+      PORTICO_QUEUE_CURRENT_SIGNING_KEY: signingKeys[0],
+      PORTICO_QUEUE_NEXT_SIGNING_KEY: signingKeys[1],
       PORTICO_RABBITMQ_URL: process.env.PORTICO_RABBITMQ_URL,
       PORTICO_DATABASE_URL: process.env.PORTICO_DATABASE_URL,
     },
@@ -39,6 +40,7 @@ export async function startQueueGateway(args = []) {
   return {
     ...server,
     token,
+    signingKeys,
     schema: name,
     query: async (sql, values) => (await database.query(sql.replaceAll('$schema', name), values)).rows,
     stop: async () => {

@@ -143,9 +143,9 @@ it('a message fails in time although its destination gets probes alone, and says
       [ids],
     );
     expect(letters).toHaveLength(30);
-    const unmade = letters.filter(({ error }) => error.startsWith('not attempted: '));
-    expect(unmade.length + dead.received.length).toBe(30);
-    expect(unmade.length).toBeGreaterThan(0);
+    const notAttempted = letters.filter(({ error }) => error.startsWith('not attempted: '));
+    expect(notAttempted.length + dead.received.length).toBe(30);
+    expect(notAttempted.length).toBeGreaterThan(0);
   });
 });
 

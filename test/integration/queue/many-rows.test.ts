@@ -8,7 +8,7 @@ const ROWS = Number(process.env.PORTICO_TEST_ROWS ?? 100_000);
 /** Of the messages that wait, those in the ordered queue `big`, under the flow-control key `kept`, and let in under it. */
 const QUEUED = ROWS * 0.3;
 const KEYED = ROWS * 0.5;
-const LET_IN = ROWS * 0.05;
+const ADMITTED = ROWS * 0.05;
 const DAY = `interval '1 day'`;
 
 const names = queueNamespace({ logRetention: 3_600, retention: 30 * 86_400 });
@@ -48,9 +48,9 @@ async function fill(): Promise<void> {
   const rare = '{"labels":["rare"]}';
   const common = '{"labels":["common"]}';
   const parts = [
-    messages({ id: 'msg_w', to: ROWS - QUEUED - KEYED - LET_IN - 2, state: 'CREATED', details: common }),
+    messages({ id: 'msg_w', to: ROWS - QUEUED - KEYED - ADMITTED - 2, state: 'CREATED', details: common }),
     messages({ id: 'msg_k', to: KEYED, state: 'CREATED', held: 'flow', key: 'kept' }),
-    messages({ id: 'msg_l', to: LET_IN, state: 'CREATED', key: 'kept' }),
+    messages({ id: 'msg_l', to: ADMITTED, state: 'CREATED', key: 'kept' }),
     `insert into $schema.flow_running (message_id, key, claims)
       select id, 'kept', 1 from $schema.messages where flow_key = 'kept' and held is null`,
     messages({ id: 'msg_x', to: 2, state: 'CREATED', details: rare }),
@@ -190,7 +190,7 @@ it('counts what is under way', async () => {
 });
 
 it('counts what waits under a flow-control key, and what it has let in', async () => {
-  const kept = { flowControlKey: 'kept', waitListSize: KEYED, parallelismCount: LET_IN };
+  const kept = { flowControlKey: 'kept', waitListSize: KEYED, parallelismCount: ADMITTED };
   expect(await call('GET', '/v2/flowControl/kept')).toMatchObject({ status: 200, body: kept });
   expect(await call('GET', '/v2/flowControl')).toMatchObject({ status: 200, body: [kept] });
 });

@@ -89,7 +89,14 @@ const FATES: readonly [what: string, behave: Behaviour, attempts: number, dead: 
   ['drips', drip, 2, /within 1000 ms/],
   ['ends too early', (s) => s.end(answer('200 OK', 'Content-Length: 9\r\n')), 2, /content-length/],
   ['has long headers', (s) => s.end(answer('200 OK', `X: ${'x'.repeat(100_000)}\r\n`)), 1, null],
-  ['has endless headers', (s) => s.end(answer('200 OK', `X: ${'x'.repeat(300_000)}\r\n`)), 2, /[Hh]eaders/],
+  ['has endless headers', (s) => s.end(answer('200 OK', `X: ${'x'.repeat(2_000_000)}\r\n`)), 1, null],
+  ['fails with endless headers', (s) => s.end(answer('500 No', `X: ${'x'.repeat(2_000_000)}\r\n`)), 2, 500],
+  [
+    'has endless hints',
+    (s) => s.end(`HTTP/1.1 103 Hints\r\nX: ${'x'.repeat(2_000_000)}\r\n\r\n`),
+    2,
+    /[Hh]eaders/,
+  ],
   ['says 100 unasked', (s) => s.end(`HTTP/1.1 100 Continue\r\n\r\n${answer('200 OK')}`), 1, null],
   ['says 100 twice', continueTwice, 1, null],
   [

@@ -82,12 +82,12 @@ function stopBeforeClaim(): { stopped: () => string | undefined; letGo: () => vo
   const claim = MessageStore.prototype.claim;
   let stopped: string | undefined;
   jest.spyOn(MessageStore.prototype, 'claim').mockImplementation(async function (this: MessageStore, ticket) {
-    const letIn = await namespace.query(
+    const admitted = await namespace.query(
       `select from $schema.flow_running r join $schema.messages m on m.id = r.message_id
         where m.id = $1 and m.queue_name is not null and r.claims = m.claims + 1`,
       [ticket.id],
     );
-    if (letIn.length > 0 && stopped === undefined) {
+    if (admitted.length > 0 && stopped === undefined) {
       stopped = ticket.id;
       await gate;
     }

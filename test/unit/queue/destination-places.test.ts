@@ -171,10 +171,10 @@ it('gives the active place of an attempt that waits to others', async () => {
   expect(who.onWaiting).not.toHaveBeenCalled();
   await pass(700);
   expect(who.onWaiting).toHaveBeenCalledTimes(1);
-  expect(some.tally().waiting).toBe(1);
+  expect(some.stats().waiting).toBe(1);
   expect(some.list(9)).toMatchObject([{ destination: 'http://a.example', active: 0, waiting: 1 }]);
   leave('answered');
-  expect(some.tally().waiting).toBe(0);
+  expect(some.stats().waiting).toBe(0);
   expect(some.list(9)).toEqual([]);
 });
 
@@ -189,7 +189,7 @@ it.each([1, 2, 10, 100, 150])('keeps places for whoever answers beside %p that h
     await answer(some, `http://new${second}.example/`);
   }
   expect(some.list(1_000)).toHaveLength(hosts);
-  expect(some.tally().waiting).toBeLessThan(2_000);
+  expect(some.stats().waiting).toBeLessThan(2_000);
   // somebody who answers gets half of what is active
   expect(await taken(some, URL_A, 200)).toBe(100);
 });
@@ -201,7 +201,7 @@ it('keeps half of the active places for who answers when all waiting places are 
     await taken(some, `http://h${host}.example/`, 100);
     await pass(100);
   }
-  expect(some.tally().waiting).toBe(8);
+  expect(some.stats().waiting).toBe(8);
   expect(await enter(some, 'http://new.example/')).toMatchObject({ kind: 'away' });
   expect(await taken(some, URL_A, 200)).toBe(5);
 });
@@ -212,7 +212,7 @@ it('gives a flow-control key a share of its own, however many destinations it na
     for (let host = 0; host < 300; host++) await taken(some, `http://h${host}.example/`, 100, 'greedy');
     await pass(1_000);
   }
-  expect(some.tally().waiting).toBeLessThanOrEqual(201);
+  expect(some.stats().waiting).toBeLessThanOrEqual(201);
   expect(await taken(some, 'http://one.example/', 100, 'other')).toBeGreaterThan(10);
   expect(await taken(some, 'http://two.example/', 100, 'greedy')).toBe(0);
 });
@@ -235,24 +235,24 @@ describe('a destination that never answers', () => {
     await pass(10_000);
     const probe = await leaveOf(enter(some, URL_A));
     expect(await enter(some, URL_A)).toMatchObject({ kind: 'away' });
-    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
+    expect(some.stats()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
     // the next one begins although the first still hangs
     await pass(10_000);
     await leaveOf(enter(some, URL_A));
     probe('failed');
-    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
+    expect(some.stats()).toMatchObject({ open: 0, halfOpen: 1, opened: 1 });
   });
 
   it('has it closed by any answer', async () => {
     const some = await opened();
     await pass(10_000);
     (await leaveOf(enter(some, URL_A)))('answered');
-    expect(some.tally()).toMatchObject({ open: 0, halfOpen: 0 });
+    expect(some.stats()).toMatchObject({ open: 0, halfOpen: 0 });
     await leaveOf(enter(some, URL_A));
     await leaveOf(enter(some, URL_A));
   });
 
-  it('fails a message unmade that was kept back for as long as its attempt might have waited', async () => {
+  it('fails a message without an attempt that was kept back for as long as its attempt might have waited', async () => {
     const some = await opened();
     const late = { ...visitor(URL_A), overdueMs: 90_000 };
     expect(await some.enter(late)).toMatchObject({ kind: 'away' });
@@ -262,7 +262,7 @@ describe('a destination that never answers', () => {
     }
     expect(await some.enter({ ...late, overdueMs: 59_000 })).toMatchObject({ kind: 'away' });
     expect(await some.enter(late)).toEqual({
-      kind: 'in vain',
+      kind: 'rejected',
       reason:
         'not attempted: the last 3 attempts at http://a.example had no answer, and its circuit has been open for 60 s',
     });
@@ -272,14 +272,14 @@ describe('a destination that never answers', () => {
 it('opens no circuit for what fails at once or is interrupted, nor at all when that is wanted', async () => {
   const some = places();
   for (let i = 0; i < 30; i++) (await leaveOf(enter(some, URL_A)))(i % 2 ? 'failed' : 'interrupted');
-  expect(some.tally().open).toBe(0);
+  expect(some.stats().open).toBe(0);
   const never = places({ circuitFailures: 0 });
   for (let i = 0; i < 30; i++) {
     const leave = await leaveOf(enter(never, URL_A));
     await pass(1_000);
     leave('failed');
   }
-  expect(never.tally()).toMatchObject({ open: 0, opened: 0 });
+  expect(never.stats()).toMatchObject({ open: 0, opened: 0 });
 });
 
 it('remembers a bounded number of destinations', async () => {

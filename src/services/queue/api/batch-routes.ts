@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseJsonBody } from '../../../http/body.js';
 import { HttpError, toHttpError } from '../../../http/errors.js';
-import type { RawRoute } from '../../../http/route.js';
+import type { RawReply, RawRoute } from '../../../http/route.js';
 import { boundedRecord } from '../../../lib/bounded-list.js';
 import { Pace } from '../../../lib/slices.js';
 import type { QueueDeps } from '../deps.js';
@@ -11,8 +11,10 @@ import {
   type PublishRequest,
 } from '../intake/addressed-messages.js';
 import { refuseWorkflows } from '../intake/workflow-headers.js';
+import type { NewMessage } from '../message/message.js';
 import { batchReply } from '../schemas.js';
-import { acceptAll } from './publish-routes.js';
+import { namesRun } from '../workflow/run-headers.js';
+import { acceptAll, runAnswerView } from './publish-routes.js';
 
 /** Entries that are worked on at once: enough for the store to take many with one statement. */
 const AT_ONCE = 200;
@@ -31,6 +33,9 @@ const entrySchema = z.object({
   body: z.string().nullish(),
   queue: z.string().nullish(),
 });
+
+/** Bodies of calls may come as JSON values, which is how they go out. */
+export const runEntrySchema = entrySchema.extend({ body: z.unknown().optional() });
 
 type BatchEntry = z.output<typeof entrySchema>;
 
@@ -67,22 +72,33 @@ async function addressEntry(entry: unknown, callerIp: string | null, deps: Queue
   }
 }
 
-/** Entries of one queue are stored together, in their order; each of the others is a publish of its own. */
+/**
+ * Entries of one queue, and those of one flow-control key, are stored together, in their order: each waits for the same row,
+ * and 100 transactions of one batch that did so kept all connections from other publishes. Each of the others is a publish of its own.
+ */
 function groupsOf(entries: readonly Addressed[]): number[][] {
-  const queues = new Map<string, number[]>();
+  const shared = new Map<string, number[]>();
   const groups: number[][] = [];
   entries.forEach((entry, i) => {
-    const queue = 'messages' in entry ? entry.messages[0]?.queueName : undefined;
-    const group = queue == null ? undefined : queues.get(queue);
+    const waitsFor = 'messages' in entry ? sharedRowOf(entry.messages[0]) : undefined;
+    const group = waitsFor === undefined ? undefined : shared.get(waitsFor);
     if (group !== undefined) {
       group.push(i);
       return;
     }
     const fresh = [i];
     groups.push(fresh);
-    if (queue != null) queues.set(queue, fresh);
+    if (waitsFor !== undefined) shared.set(waitsFor, fresh);
   });
   return groups;
+}
+
+/** What a message has to lock while it is stored. */
+function sharedRowOf(message: NewMessage | undefined): string | undefined {
+  if (message === undefined) return undefined;
+  if (message.queueName !== null) return `queue ${message.queueName}`;
+  const { flow } = message.details;
+  return flow === undefined ? undefined : `flow ${flow.key}`;
 }
 
 async function publishEntries(
@@ -138,14 +154,17 @@ export const batchRoute: RawRoute<QueueDeps> = {
   summary:
     'Publishes an array of messages. The reply has one element an entry, in order: what a publish of its own would answer, or {error}; the others are sent all the same.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/batch',
   request: { body: z.array(entrySchema) },
   reply: batchReply,
   errors: [400, 401, 403, 412, 413, 429, 503],
   handle: async ({ body }, { remoteAddress, signal }, deps) => {
     const entries = await entriesOf(body);
-    for (const entry of entries) refuseWorkflows(headerNamesOf(entry));
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
+    if (entries.some((entry) => namesRun(headerNamesOf(entry))))
+      return publishToRuns(entries, callerIp, deps);
+    for (const entry of entries) refuseWorkflows(headerNamesOf(entry));
     const outcomes: Outcome[] = [];
     const started = performance.now();
     for (let i = 0; i < entries.length && !signal.aborted; ) {
@@ -168,6 +187,37 @@ export const batchRoute: RawRoute<QueueDeps> = {
   },
 };
 
+/**
+ * A batch with messages of workflow runs is taken whole or refused whole: the SDKs read no error in an entry, and a run
+ * would seem to go on.
+ */
+async function publishToRuns(
+  entries: readonly unknown[],
+  callerIp: string | null,
+  { workflow }: QueueDeps,
+): Promise<RawReply> {
+  const publishes = entries.map((entry, i) => {
+    const publish = runPublishOf(entry, callerIp);
+    if (publish === undefined || !namesRun(headerNamesOf(entry)))
+      throw new HttpError(
+        'limit_reached',
+        `Entry ${i} belongs to no workflow run; a batch has messages of runs alone or none. Nothing was sent.`,
+      );
+    return publish;
+  });
+  const answers = await workflow.runs.accept(publishes);
+  const reply = answers.map((answer, i) => runAnswerView(answer, publishes[i]?.destination ?? ''));
+  return { status: 200, body: JSON.stringify(reply) };
+}
+
+/** An entry of a batch as one request of a run; `undefined` where it is none. */
+export function runPublishOf(entry: unknown, callerIp: string | null): PublishRequest | undefined {
+  const { success, data } = runEntrySchema.safeParse(entry);
+  if (!success) return undefined;
+  const body = typeof data.body === 'string' ? data.body : JSON.stringify(data.body ?? '');
+  return requestOf({ ...data, body: data.body == null ? '' : body, queue: null }, callerIp);
+}
+
 /** Of an entry that nobody has checked yet: those of a string or an array would be all of its places. */
 function headerNamesOf(entry: unknown): string[] {
   const { headers } = (entry ?? {}) as { headers?: unknown };
@@ -175,7 +225,7 @@ function headerNamesOf(entry: unknown): string[] {
   return isObject ? Object.keys(headers) : [];
 }
 
-async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
+export async function entriesOf(body: Buffer): Promise<readonly unknown[]> {
   const value = await parseJsonBody(body);
   if (value === undefined) throw new HttpError('invalid_json', 'The body is not valid JSON.');
   // a lone entry counts as an array of one

@@ -2,8 +2,10 @@ import { HttpError } from '../../../http/errors.js';
 import type { Conditions } from '../store/conditions.js';
 import { type Query, unixMs } from './query.js';
 
-const HOST = `substring(m.url from '^[A-Za-z]+://(?:[^/?#@]*@)?([^/?#]*)')`;
-const PATH = `coalesce(nullif(substring(m.url from '^[A-Za-z]+://[^/?#]*([^?#]*)'), ''), '/')`;
+/** Of the URL in a column. */
+export const hostOf = (url: string) => `substring(${url} from '^[A-Za-z]+://(?:[^/?#@]*@)?([^/?#]*)')`;
+export const pathOf = (url: string) =>
+  `coalesce(nullif(substring(${url} from '^[A-Za-z]+://[^/?#]*([^?#]*)'), ''), '/')`;
 
 /** Conditions on the message `m`, with `$` for the parameter: an array of the values, of which one must fit. */
 const MESSAGE_FIELDS: Readonly<Record<string, string>> = {
@@ -11,8 +13,8 @@ const MESSAGE_FIELDS: Readonly<Record<string, string>> = {
   topicName: `m.details ->> 'topicName' = any($::text[])`,
   queueName: 'm.queue_name = any($::text[])',
   url: 'm.url = any($::text[])',
-  host: `${HOST} = any($::text[])`,
-  path: `${PATH} = any($::text[])`,
+  host: `${hostOf('m.url')} = any($::text[])`,
+  path: `${pathOf('m.url')} = any($::text[])`,
   label: `(m.details -> 'labels')::jsonb ?| $::text[]`,
   flowControlKey: 'm.flow_key = any($::text[])',
   scheduleId: `m.details ->> 'scheduleId' = any($::text[])`,
@@ -21,7 +23,7 @@ const MESSAGE_FIELDS: Readonly<Record<string, string>> = {
 };
 
 /** Values that may hold commas of their own. */
-const WHOLE = new Set(['url', 'path', 'flowControlKey']);
+const WHOLE = new Set(['url', 'workflowUrl', 'path', 'flowControlKey']);
 
 export interface FilterOptions {
   /** The SQL of the time that `fromDate` and `toDate` bound (inclusive), as Unix ms; without it they are left to the caller. */

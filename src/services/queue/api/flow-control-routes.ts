@@ -76,6 +76,7 @@ const changeKeys: RawRoute<QueueDeps> = {
   summary:
     'pause, resume, resetRate; pin (parallelism, rate, period in the query) fixes limits whatever messages say, unpin (parallelism=true, rate=true) ends that.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/flowControl',
   documentedPath: '/v2/flowControl/:key/:verb',
   reply: nothingReply,

@@ -8,6 +8,8 @@ const getKeys = route({
   operationId: 'queue.getKeys',
   summary: 'The keys with which receivers verify signatures.',
   methods: ['GET'],
+  // who has the keys can sign: that is no reading
+  isForReaders: false,
   path: '/v2/keys',
   request: {},
   reply: keysReply,
@@ -19,6 +21,7 @@ const rotateKeys = route({
   operationId: 'queue.rotateKeys',
   summary: 'The next signing key becomes the current one, and a new one the next.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/keys/rotate',
   request: {},
   reply: keysReply,

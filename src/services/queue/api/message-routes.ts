@@ -47,6 +47,7 @@ const cancelMessage = route({
   operationId: 'queue.cancelMessage',
   summary: 'Cancels a message that is not delivered yet; a request under way may be too late.',
   methods: ['DELETE'],
+  changesData: true,
   path: '/v2/messages/:id',
   request: { params: z.object({ id: z.string() }) },
   reply: cancelReply,
@@ -89,6 +90,7 @@ const cancelMessages: RawRoute<QueueDeps> = {
   summary:
     'Cancels the messages with these ids, or at most `count` that fit the filters; without either, any. Call it until it answers 0. With a cursor in the reply the search had no time for all messages, and the next call may go on from there.',
   methods: ['DELETE'],
+  changesData: true,
   path: '/v2/messages',
   request: {
     query: z.object(Object.fromEntries(['messageIds', ...KEYS].map((key) => [key, z.string().optional()]))),

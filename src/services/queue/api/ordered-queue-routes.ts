@@ -23,6 +23,7 @@ const upsertQueue = route({
   operationId: 'queue.upsertQueue',
   summary: 'Makes a queue that keeps the order, or changes it.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/queues',
   request: {
     body: z.object({
@@ -39,7 +40,7 @@ const upsertQueue = route({
       ...(parallelism == null ? {} : { parallelism }),
       ...(paused == null ? {} : { paused }),
     });
-    heldMessages.letOut(change.letOut);
+    heldMessages.releaseReturned(change.returnedSlots);
     await heldMessages.send(change.tickets);
     return {};
   },
@@ -76,6 +77,7 @@ const deleteQueue = route({
   summary:
     'Deletes a queue and cancels the messages that wait in it; of very many, some after the answer. No error when there is none.',
   methods: ['DELETE'],
+  changesData: true,
   path: '/v2/queues/:queue',
   request: { params },
   reply: nothingReply,
@@ -94,14 +96,15 @@ function pauseRoute(verb: 'pause' | 'resume') {
         ? 'Lets no further attempt of the queue begin, retries included; it goes on taking messages, and callbacks of what was begun go out.'
         : 'Lets the messages of a paused queue go on.',
     methods: ['POST'],
+    changesData: true,
     path: `/v2/queues/:queue/${verb}`,
     request: { params },
     reply: nothingReply,
     errors: [400, 401, 403, 404, 503],
     handle: async ({ params: { queue: name } }, _context, { queues, heldMessages }) => {
       if (!(await queues.exists(name))) throw new HttpError('not_found', `There is no queue ${name}.`);
-      const { tickets, letOut } = await queues.upsert(name, { paused: verb === 'pause' });
-      heldMessages.letOut(letOut);
+      const { tickets, returnedSlots } = await queues.upsert(name, { paused: verb === 'pause' });
+      heldMessages.releaseReturned(returnedSlots);
       await heldMessages.send(tickets);
       return {};
     },

@@ -11,6 +11,8 @@ import { asText, Controls } from '../intake/control-headers.js';
 import { cutTarget } from '../intake/destination.js';
 import { publishReply } from '../schemas.js';
 import { checkName } from '../store/names.js';
+import type { RunAnswer } from '../workflow/run-batches.js';
+import { namesRun } from '../workflow/run-headers.js';
 import { createSchedule } from './schedule-requests.js';
 
 const ERRORS = [400, 401, 403, 404, 412, 413, 429, 503];
@@ -71,6 +73,28 @@ async function publish(request: PublishRequest, deps: QueueDeps): Promise<RawRep
   return { status: answer?.status ?? 200, body: JSON.stringify(answer?.reply) };
 }
 
+/** A message of a workflow run, which its instructions name. */
+async function publishToRun(request: PublishRequest, { workflow }: QueueDeps): Promise<RawReply> {
+  const headers = { ...request.headers };
+  for (const [name, value] of request.settings) headers[name] ??= value;
+  const [answer] = await workflow.runs.accept([{ ...request, headers }]);
+  return { status: 200, body: JSON.stringify(answer && runAnswerView(answer, request.destination)) };
+}
+
+/** As a publish is answered, and which run it is. */
+export function runAnswerView(
+  { messageId, runId, createdMs, deduplicated }: RunAnswer,
+  url: string,
+): Record<string, unknown> {
+  return {
+    messageId,
+    url,
+    workflowRunId: runId,
+    workflowCreatedAt: createdMs,
+    ...(deduplicated ? { deduplicated } : {}),
+  };
+}
+
 const publishRoute: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
@@ -78,12 +102,15 @@ const publishRoute: RawRoute<QueueDeps> = {
   summary:
     'Takes a message for the URL or URL group in the path and delivers it at least once. Answers when the message is safe in Postgres and RabbitMQ.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/publish',
   documentedPath: '/v2/publish/*destination',
   reply: publishReply,
   errors: ERRORS,
   handle: (request, context, deps) => {
     const wanted = requestOf(request, context);
+    if (namesRun(Object.keys(wanted.headers)) || namesRun(wanted.settings.keys()))
+      return publishToRun(wanted, deps);
     // an older spelling of a schedule
     if (new Controls(wanted.headers, wanted.settings).has('cron')) return createSchedule(wanted, deps);
     return publish(wanted, deps);
@@ -97,6 +124,7 @@ const enqueueRoute: RawRoute<QueueDeps> = {
   summary:
     'The same through a queue that keeps the order: a message begins when the one before it and its callbacks are done. Makes the queue if need be.',
   methods: ['POST'],
+  changesData: true,
   path: '/v2/enqueue',
   documentedPath: '/v2/enqueue/:queue/*destination',
   reply: publishReply,

@@ -23,10 +23,15 @@ export class Query {
 
   /**
    * Takes the fields of a JSON object for further keys, each a string or a list of strings, `numeric` ones whole numbers
-   * as well. A body of white space says nothing.
+   * as well, `flags` true or false. A body of white space says nothing.
    * @throws HttpError 400 for anything else: what is not understood must not count as nothing said
    */
-  async addBody(body: Buffer, numeric: readonly string[], maxValues: number): Promise<void> {
+  async addBody(
+    body: Buffer,
+    numeric: readonly string[],
+    maxValues: number,
+    flags: readonly string[] = [],
+  ): Promise<void> {
     const value = await bodyObject(body);
     if (value === undefined) return;
     const entries = Object.entries(value);
@@ -38,7 +43,8 @@ export class Query {
     for (const [key, value] of entries) {
       if (this.values.has(key))
         throw new HttpError('invalid_request', `${key}: is in the query and in the body`);
-      const list: unknown[] = Array.isArray(value) ? value : [value];
+      const isFlag = flags.includes(key) && typeof value === 'boolean';
+      const list: unknown[] = isFlag ? [String(value)] : Array.isArray(value) ? value : [value];
       if (list.length > maxValues)
         throw new HttpError('invalid_request', `${key}: more than ${maxValues} values`);
       this.values.set(key, []);

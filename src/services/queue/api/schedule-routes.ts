@@ -65,6 +65,7 @@ const creation = {
   summary:
     'Publishes the message at the times of Upstash-Cron (five fields, UTC unless it begins with CRON_TZ=Area/City). The same Upstash-Schedule-Id replaces the whole schedule.',
   methods: ['POST'],
+  changesData: true,
   reply: scheduleCreatedReply,
   errors: [400, 401, 403, 404, 412, 413, 503],
 } as const;
@@ -120,6 +121,7 @@ const remove = route({
   operationId: 'queue.deleteSchedule',
   summary: 'Deletes a schedule; messages that it already made are delivered.',
   methods: ['DELETE'],
+  changesData: true,
   path: '/v2/schedules/:id',
   request: { params },
   reply: nothingReply,
@@ -138,6 +140,7 @@ function pauseRoute(verb: 'pause' | 'resume') {
         ? 'Skips the times of a schedule until it is resumed.'
         : 'Lets a paused schedule go on.',
     methods: ['PATCH', 'POST'],
+    changesData: true,
     path: `/v2/schedules/:id/${verb}`,
     request: { params },
     reply: nothingReply,

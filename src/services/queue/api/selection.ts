@@ -15,9 +15,17 @@ export interface Selection {
   readonly query: Query;
 }
 
+/** What is particular to a bulk call. */
+interface SelectionOptions {
+  /** Filters that are true or false. */
+  readonly flags?: readonly string[];
+  /** Filters beside ids count for nothing, instead of being refused. */
+  readonly idsWin?: boolean;
+}
+
 /**
  * Reads ids and filters from the query, or from a JSON body as SDKs before 2026 send them.
- * @param idsKey `messageIds` or `dlqIds`
+ * @param idsKey `messageIds`, `dlqIds` or `workflowRunIds`
  * @param keys the filters that there are
  * @throws HttpError 400 for an unknown key, a value of a wrong type, ids beside filters: a call that is not understood
  *   must never act on everything
@@ -26,17 +34,18 @@ export async function readSelection(
   request: RawRequest,
   idsKey: string,
   keys: readonly string[],
+  { flags = [], idsWin = false }: SelectionOptions = {},
 ): Promise<Selection> {
   const query = new Query(request.target);
   refuseEmptyId(request, query);
-  await query.addBody(request.body, NUMERIC, MAX_VALUES);
+  await query.addBody(request.body, NUMERIC, MAX_VALUES, flags);
   query.allowOnly([idsKey, ...keys]);
   const ids = query.list(idsKey);
   if (ids === undefined) return { ids, query };
   if (ids.length > MAX_VALUES)
     throw new HttpError('invalid_request', `${idsKey}: more than ${MAX_VALUES} ids`);
   const filter = keys.find((key) => query.has(key) && !BESIDE_IDS.includes(key));
-  if (filter !== undefined)
+  if (filter !== undefined && !idsWin)
     throw new HttpError('invalid_request', `${filter}: is given beside ${idsKey}; use one of them`);
   return { ids, query };
 }

@@ -7,12 +7,30 @@ import type { Sign } from './signature.js';
 export interface AttemptTools {
   readonly outbound: Outbound;
   readonly sign: Sign;
-  /** Longest time for one attempt, in ms; a message may shorten it. */
+  /** What an attempt of the message may come to at most. */
+  readonly limits: (message: ClaimedMessage) => AttemptLimits;
+  /** Those that all attempts keep together. */
+  readonly responses: ByteBudget;
+}
+
+export interface AttemptLimits {
+  /** Longest time, in ms; a message may shorten it. */
   readonly timeoutMs: number;
   /** Response bytes that are kept. */
   readonly maxResponseBytes: number;
-  /** Those that all attempts keep together. */
-  readonly responses: ByteBudget;
+}
+
+/** Longest time for an attempt of the message, in ms. */
+export function timeoutOf(message: ClaimedMessage, { timeoutMs }: AttemptLimits): number {
+  return Math.min(timeoutMs, message.timeoutMs ?? timeoutMs);
+}
+
+/** Nothing was sent: the body could not be made. */
+export class NotAttemptedError extends Error {
+  constructor(cause: unknown) {
+    super('the body of the message could not be read', { cause });
+    this.name = 'NotAttemptedError';
+  }
 }
 
 /** The attempt was cut short by this gateway's stop; the destination may or may not have got the message. */
@@ -30,21 +48,22 @@ export class InterruptedError extends Error {
 export async function attemptDelivery(
   message: ClaimedMessage,
   signal: AbortSignal,
-  { outbound, sign, timeoutMs, maxResponseBytes, responses }: AttemptTools,
+  { outbound, sign, limits: limitsOf, responses }: AttemptTools,
 ): Promise<AttemptResult> {
+  const limits = limitsOf(message);
   try {
     const response = await outbound.send({
       url: new URL(message.url),
       method: message.method,
       headers: deliveryHeaders(message, sign),
       body: message.body,
-      timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
-      maxBodyBytes: maxResponseBytes,
+      timeoutMs: timeoutOf(message, limits),
+      maxBodyBytes: limits.maxResponseBytes,
       signal,
       budget: responses,
     });
-    const { status, headers, body, release } = response;
-    return { kind: 'response', status, headers, body, release };
+    const { status, headers, body, truncated: isCut, release } = response;
+    return { kind: 'response', status, headers, body, isCut, release };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
     if (error.reason === 'aborted') throw new InterruptedError();

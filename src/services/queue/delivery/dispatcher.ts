@@ -5,7 +5,6 @@ import type { Logger } from '../../../lib/logger.js';
 import { classifyDatabaseError } from '../../../lib/postgres/postgres.js';
 import { decodeTickets, type Ticket } from '../message/message.js';
 import type { Channel, ConsumeMessage } from '../rabbitmq/client.js';
-import { type Settled, settle } from './settle.js';
 import { Slots } from './slots.js';
 import type { Settlement } from './worker.js';
 
@@ -216,5 +215,18 @@ export class Dispatcher {
         this.options.log.debug({ err }, 'queue: the database is still away');
       }
     }
+  }
+}
+
+/** What becomes of a RabbitMQ message: the settlement that its tickets have in common, or it goes back. */
+type Settled = Settlement | 'again';
+
+/** On a channel that is gone there is nothing to settle: RabbitMQ has the ticket back already, and amqplib would throw. */
+function settle(channel: Channel, message: ConsumeMessage, settlement: Settled): void {
+  try {
+    if (settlement === 'served') channel.ack(message);
+    else channel.nack(message, false, settlement === 'again');
+  } catch (error) {
+    if ((error as Error).name !== 'IllegalOperationError') throw error;
   }
 }

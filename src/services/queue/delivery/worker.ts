@@ -11,8 +11,9 @@ import type { QueueMetrics } from '../metrics.js';
 import type { HeldMessages } from '../order/held-messages.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import type { MessageStore } from '../store/store.js';
-import { InterruptedError } from './attempt.js';
+import { InterruptedError, NotAttemptedError } from './attempt.js';
 import type { LeaseKeeper } from './lease-keeper.js';
+import type { RunDeliveries } from './run-deliveries.js';
 
 /** So many claims without an outcome mean that the message kills whoever delivers it. */
 const MAX_LOST_CLAIMS = 20;
@@ -20,6 +21,8 @@ const MAX_LOST_CLAIMS = 20;
 const CONCLUDE_MS = 10 * 60_000;
 /** Shortest wait of a ticket that came too early or while its message was being delivered, in ms. */
 const MIN_WAIT_MS = 125;
+/** Wait of a message whose body Postgres did not give, in ms. */
+const NOT_ATTEMPTED_MS = 1_000;
 
 /** What becomes of a ticket: it has served, or it goes to the dead-letter exchange. */
 export type Settlement = 'served' | 'dead';
@@ -30,9 +33,10 @@ export interface WorkerTools {
   readonly heldMessages: HeldMessages;
   readonly leases: LeaseKeeper;
   readonly places: DestinationPlaces;
+  readonly runs: RunDeliveries;
   readonly deliver: (message: ClaimedMessage, signal: AbortSignal) => Promise<AttemptResult>;
-  /** Longest time for one attempt, in ms; a message may shorten it. */
-  readonly timeoutMs: number;
+  /** Longest time for an attempt of the message, in ms. */
+  readonly timeoutMs: (message: ClaimedMessage) => number;
   readonly metrics: QueueMetrics;
   /** Counts callbacks as messages of the day. */
   readonly charge: (count: number) => void;
@@ -80,12 +84,13 @@ export class Worker {
   ): Promise<Settlement> {
     const { leases, store, heldMessages, log } = this.tools;
     leases.hold(message);
-    let unmade = 0;
+    if (message.run?.role === 'timer') return this.expire(message, signal);
+    let unused = 0;
     let result: AttemptResult | undefined;
     try {
       const entry = await this.enter(message, onWaiting);
       if (entry.kind === 'away') {
-        unmade = 1;
+        unused = 1;
         return await this.postpone(message, entry.awayMs, signal);
       }
       const conclusion = await this.attempt(message, entry, signal);
@@ -101,15 +106,29 @@ export class Worker {
       this.tools.metrics.concluded(conclusion);
       this.tools.charge(conclusion.callbacks.length);
       await this.follow(conclusion, signal);
-      return conclusion.decision.kind === 'dead' ? 'dead' : 'served';
+      return conclusion.decision.kind === 'dead' && !this.tools.runs.concludes(conclusion)
+        ? 'dead'
+        : 'served';
     } catch (error) {
       if (error instanceof InterruptedError) await store.release(message);
-      throw error;
+      if (!(error instanceof NotAttemptedError)) throw error;
+      log.warn({ err: error.cause, id: message.id }, 'queue: an attempt could not be made yet');
+      unused = 1;
+      return await this.postpone(message, NOT_ATTEMPTED_MS, signal);
     } finally {
       if (result?.kind === 'response') result.release?.();
       leases.letGo(message);
       if (message.details.flow !== undefined)
-        await heldMessages.releaseKey(message.details.flow.key, { unmade });
+        await heldMessages.releaseKey(message.details.flow.key, { unused });
+    }
+  }
+
+  private async expire(message: ClaimedMessage, signal: AbortSignal): Promise<Settlement> {
+    try {
+      await this.untilWritten(message, signal, () => this.tools.runs.expire(message, signal));
+      return 'served';
+    } finally {
+      this.tools.leases.letGo(message);
     }
   }
 
@@ -119,9 +138,9 @@ export class Worker {
       ticket: { id: message.id, attempt: message.attempt },
       url: message.url,
       flowKey: message.details.flow?.key,
-      bytes: message.body.length,
+      bytes: message.body.length + (message.run?.bytes ?? 0),
       overdueMs: now() - message.dueAt,
-      timeoutMs: Math.min(timeoutMs, message.timeoutMs ?? timeoutMs),
+      timeoutMs: timeoutMs(message),
       onWaiting,
     });
   }
@@ -153,10 +172,27 @@ export class Worker {
         entry.kind === 'place'
           ? await this.call(message, entry.leave, signal)
           : { kind: 'failure', reason: entry.reason };
+      const judged = await this.judge(message, result);
+      result = judged.result;
       const { attempt: retried, maxRetries, details } = message;
-      decision = decide({ retried, maxRetries, retryDelay: details.retryDelay, result }, now());
+      decision = judged.isRefused
+        ? { kind: 'dead' }
+        : decide({ retried, maxRetries, retryDelay: details.retryDelay, result }, now());
     }
     return { message, result, decision, callbacks: callbackMessages(message, result, now()) };
+  }
+
+  private async judge(
+    message: ClaimedMessage,
+    result: AttemptResult,
+  ): Promise<{ result: AttemptResult; isRefused: boolean }> {
+    if (message.run === undefined) return { result, isRefused: false };
+    try {
+      return await this.tools.runs.judged(message, result);
+    } catch (error) {
+      if (result.kind === 'response') result.release?.();
+      throw error;
+    }
   }
 
   private async call(
@@ -178,14 +214,25 @@ export class Worker {
   }
 
   /** The destination has been called: its answer is worth waiting for Postgres, or the message would be delivered again. */
-  private async conclude(conclusion: Conclusion, signal: AbortSignal): Promise<boolean> {
+  private conclude(conclusion: Conclusion, signal: AbortSignal): Promise<boolean> {
+    const { runs, store } = this.tools;
+    return this.untilWritten(conclusion.message, signal, () =>
+      runs.concludes(conclusion) ? runs.conclude(conclusion, signal) : store.conclude(conclusion),
+    );
+  }
+
+  private async untilWritten<T>(
+    { id }: ClaimedMessage,
+    signal: AbortSignal,
+    write: () => Promise<T>,
+  ): Promise<T> {
     const giveUpAt = performance.now() + CONCLUDE_MS;
     for (let failures = 0; ; failures++) {
       try {
-        return await this.tools.store.conclude(conclusion);
+        return await write();
       } catch (err) {
         if (signal.aborted || performance.now() > giveUpAt) throw err;
-        this.tools.log.warn({ err, id: conclusion.message.id }, 'queue: an outcome was not written yet');
+        this.tools.log.warn({ err, id }, 'queue: an outcome was not written yet');
         await sleep(backoffDelay(failures), undefined, { signal }).catch(() => undefined);
       }
     }

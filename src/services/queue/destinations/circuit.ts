@@ -13,7 +13,7 @@ export type CircuitState = 'closed' | 'open' | 'half-open';
  * the one before has ended or not: a probe may hang for minutes at a destination that is well again. Any answer closes it.
  */
 export class Circuit {
-  private inVain = 0;
+  private consecutive = 0;
   private probes = 0;
   private since: number | undefined;
   private probeAt = 0;
@@ -27,7 +27,7 @@ export class Circuit {
 
   /** Attempts in a row without an answer. */
   get failures(): number {
-    return this.inVain;
+    return this.consecutive;
   }
 
   /** When it opened, on the caller's clock; `undefined` while it is closed. */
@@ -52,7 +52,7 @@ export class Circuit {
 
   /** @returns whether that closed it */
   answered(): boolean {
-    this.inVain = 0;
+    this.consecutive = 0;
     if (this.since === undefined) return false;
     this.since = undefined;
     return true;
@@ -61,8 +61,8 @@ export class Circuit {
   /** An attempt waited in vain. @returns whether that opened it */
   unanswered(now: number): boolean {
     const { failures, openMs } = this.options;
-    this.inVain += 1;
-    if (failures === 0 || this.since !== undefined || this.inVain < failures) return false;
+    this.consecutive += 1;
+    if (failures === 0 || this.since !== undefined || this.consecutive < failures) return false;
     this.since = now;
     this.probeAt = now + openMs;
     return true;

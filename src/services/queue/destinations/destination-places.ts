@@ -6,10 +6,10 @@ import {
   type Ending,
   type Entry,
   type Guest,
-  inVainReason,
   type Place,
   type PlacesOptions,
-  type PlacesTally,
+  type PlacesStats,
+  rejectionReason,
   type Visit,
   type Visitor,
 } from './visitor.js';
@@ -40,7 +40,7 @@ export class DestinationPlaces {
   private queued = 0;
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
-  private readonly counts = { opened: 0, inVain: 0, turnedAway: { share: 0, circuit: 0 } };
+  private readonly counts = { opened: 0, rejected: 0, turnedAway: { share: 0, circuit: 0 } };
 
   constructor(private readonly options: PlacesOptions) {
     const { circuitFailures: failures, circuitOpenMs: openMs, recall } = options;
@@ -70,7 +70,7 @@ export class DestinationPlaces {
     return this.destinations.list(most, this.options.now());
   }
 
-  tally(): PlacesTally {
+  stats(): PlacesStats {
     const halfOpen = [...this.unclosed].filter(({ circuit }) => circuit.state === 'half-open').length;
     return { ...this.counts, waiting: this.waiting, open: this.unclosed.size - halfOpen, halfOpen };
   }
@@ -94,8 +94,8 @@ export class DestinationPlaces {
     const heldMs = Math.min(visitor.overdueMs, now - (circuit.openSince ?? now));
     if (heldMs < visitor.timeoutMs)
       return this.turnAway(visitor, destination, 'circuit', circuit.nextProbeAt);
-    this.counts.inVain += 1;
-    return { kind: 'in vain', reason: inVainReason(destination, heldMs) };
+    this.counts.rejected += 1;
+    return { kind: 'rejected', reason: rejectionReason(destination, heldMs) };
   }
 
   private hasRoom(destination: Place, key: Share | undefined): boolean {

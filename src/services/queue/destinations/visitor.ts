@@ -43,16 +43,16 @@ export type Entry =
   /** The message is to stay away for `awayMs`. */
   | { readonly kind: 'away'; readonly awayMs: number }
   /** The circuit has been open for as long as the attempt might have waited. */
-  | { readonly kind: 'in vain'; readonly reason: string };
+  | { readonly kind: 'rejected'; readonly reason: string };
 
 /** What the metrics show. */
-export interface PlacesTally {
+export interface PlacesStats {
   readonly waiting: number;
   readonly open: number;
   readonly halfOpen: number;
   readonly opened: number;
   readonly turnedAway: Readonly<Record<'share' | 'circuit', number>>;
-  readonly inVain: number;
+  readonly rejected: number;
 }
 
 /** Who waits for a place at one destination. */
@@ -72,7 +72,7 @@ export interface Visit {
   waiting: boolean;
 }
 
-export function inVainReason({ name, circuit }: Place, heldMs: number): string {
+export function rejectionReason({ name, circuit }: Place, heldMs: number): string {
   const openFor = Math.round(heldMs / 1_000);
   return `not attempted: the last ${circuit.failures} attempts at ${name} had no answer, and its circuit has been open for ${openFor} s`;
 }

@@ -4,8 +4,8 @@ import { HttpError } from '../../../http/errors.js';
 const WORKFLOW = /^(upstash|service)-((failure-)?callback-)*(workflow-.+|feature-set)$/i;
 
 /**
- * Refuses what belongs to a workflow as a whole. Its SDKs do not read the errors of single entries of a batch: a run would
- * seem to be started and nothing would run; and they take a 400 for the end of the run.
+ * Refuses what speaks of a workflow run and names none. The SDKs do not read the errors of single entries of a batch: a run
+ * would seem to be started and nothing would run; and they take a 400 for the end of the run.
  * @param names of headers or query keys
  * @throws HttpError 412
  */
@@ -14,6 +14,6 @@ export function refuseWorkflows(names: Iterable<string>): void {
     if (WORKFLOW.test(name))
       throw new HttpError(
         'not_served',
-        `${name}: workflows are not served by this gateway; nothing of the request was sent.`,
+        `${name}: belongs to a workflow run, which upstash-workflow-runid has to name; nothing of the request was sent.`,
       );
 }

@@ -56,7 +56,7 @@ function outcomeRecord(
 }
 
 /** The first of the headers, `maxBytes` of names and values together. */
-function firstHeaders(
+export function firstHeaders(
   headers: Readonly<Record<string, readonly string[]>>,
   maxBytes: number,
 ): Record<string, readonly string[]> {

@@ -9,6 +9,8 @@ export type AttemptResult =
       /** Names in lower case. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Buffer;
+      /** There was more of it. */
+      readonly isCut?: boolean;
       /** To be called once, when the body is done with: it makes room for others'. */
       readonly release?: () => void;
     }

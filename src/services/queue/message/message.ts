@@ -51,6 +51,23 @@ export interface CallbackTarget {
   readonly retryDelay?: string;
 }
 
+/**
+ * What a message does for a workflow run: takes its steps to the workflow (`step`), calls a third party for it (`call`),
+ * brings that one's answer (`callback`), tells of its failure (`failure`), or ends a wait that nobody else ended (`timer`).
+ */
+export type RunRole = 'step' | 'call' | 'callback' | 'failure' | 'timer';
+
+/** Where a message stands in a workflow run. */
+export interface RunPlace {
+  /** The run's number: a bigint, as text. */
+  readonly no: string;
+  /** Of the step that it was made for. */
+  readonly seq: number;
+  readonly role: RunRole;
+  /** Of the body, where each attempt has it made anew. */
+  readonly bytes: number;
+}
+
 /** What a message is, from publish to its end. */
 export interface Message {
   readonly id: string;
@@ -76,6 +93,8 @@ export interface Message {
   /** Of a callback of an ordered queue: the message whose place it keeps occupied. */
   readonly callbackOf: string | null;
   readonly details: MessageDetails;
+  /** Of a message that belongs to a workflow run. */
+  readonly run?: RunPlace;
 }
 
 /** A message that is about to be stored. */

@@ -106,17 +106,17 @@ export class FlowControls {
   /**
    * Lets as many held messages go as the key has room for.
    * @param flow limits that a message brought
-   * @param unmade attempts that were let in and did not begin
+   * @param unused slots that attempts were admitted to and did not use
    */
-  release(key: string, flow: FlowControl | undefined, unmade: number): Promise<Released> {
+  release(key: string, flow: FlowControl | undefined, unused: number): Promise<Released> {
     return this.database.patient.transaction(async (connection) => {
       if (flow !== undefined) {
         const { parallelism, rate, period } = flow;
         await connection.query(this.sql.adopt, [key, parallelism, rate, period], 'queue_flow_adopt');
       }
-      const { places, inMs, periodMs } = await this.roomOf(connection, key, unmade);
-      if (places < 1 && unmade === 0) return { tickets: [], roomInMs: inMs };
-      const values = [key, Math.max(0, Math.min(places, MOST_RELEASED)), this.graceMs, unmade];
+      const { places, inMs, periodMs } = await this.roomOf(connection, key, unused);
+      if (places < 1 && unused === 0) return { tickets: [], roomInMs: inMs };
+      const values = [key, Math.max(0, Math.min(places, MOST_RELEASED)), this.graceMs, unused];
       type Row = { id: string; attempt: number };
       const { rows } = await connection.query<Row>(this.sql.release, values, 'queue_flow_release');
       const tickets = rows.map(({ id, attempt }) => ({ id, attempt, delayMs: 0 }));
@@ -187,7 +187,7 @@ export class FlowControls {
   }
 
   /** Takes the key's lock. */
-  private async roomOf(connection: Queryable, key: string, unmade: number): Promise<Room> {
+  private async roomOf(connection: Queryable, key: string, unused: number): Promise<Room> {
     const { rows } = await connection.query<LockedRow>(this.sql.lock, [key], 'queue_flow_lock');
     const [row] = rows;
     const nothing = { inMs: undefined, periodMs: undefined };
@@ -195,7 +195,7 @@ export class FlowControls {
     if (row.paused) return { ...nothing, places: 0 };
     const { rate, parallelism, period, rate_count: count, period_left_ms: leftMs } = row;
     if (rate === null && parallelism === null) return { ...nothing, places: MOST_RELEASED };
-    const rateLeft = rate === null ? MOST_RELEASED : rate - (leftMs > 0 ? Math.max(0, count - unmade) : 0);
+    const rateLeft = rate === null ? MOST_RELEASED : rate - (leftMs > 0 ? Math.max(0, count - unused) : 0);
     const periodMs = rate === null ? undefined : period * 1_000;
     if (rateLeft < 1) return { places: 0, inMs: leftMs, periodMs };
     const busy = await connection.query<Busy>(this.sql.busy, [key], 'queue_flow_busy');

@@ -3,7 +3,7 @@ import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import { Coalescer } from './coalescer.js';
 import type { FlowControls } from './flow-controls.js';
-import type { LetOut, OrderedQueues } from './ordered-queues.js';
+import type { OrderedQueues, ReturnedSlots } from './ordered-queues.js';
 
 /** What messages wait for that were just stored. */
 export interface Waiting {
@@ -17,8 +17,8 @@ export interface Waiting {
 interface KeyChange {
   /** Limits that a message brought. */
   readonly flow?: FlowControl;
-  /** Attempts that were let in and did not begin. */
-  readonly unmade?: number;
+  /** Slots that attempts were admitted to and did not use. */
+  readonly unused?: number;
 }
 
 export interface HeldMessagesOptions {
@@ -37,7 +37,7 @@ export class HeldMessages {
   private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
     ...earlier,
     ...later,
-    unmade: (earlier.unmade ?? 0) + (later.unmade ?? 0),
+    unused: (earlier.unused ?? 0) + (later.unused ?? 0),
   }));
 
   constructor(private readonly options: HeldMessagesOptions) {}
@@ -55,20 +55,20 @@ export class HeldMessages {
   }
 
   /** To be called, and not waited for, when messages that their key had let in were held with their queue. */
-  letOut(all: readonly LetOut[]): void {
-    for (const { key, unmade } of all) void this.releaseKey(key, { unmade });
+  releaseReturned(all: readonly ReturnedSlots[]): void {
+    for (const { key, unused } of all) void this.releaseKey(key, { unused });
   }
 
   /** Publishes tickets of messages that were let go; the sweeper finds what is lost. */
   async send(tickets: readonly DueTicket[]): Promise<void> {
-    await this.quietly(() => this.options.sender.sendAll(tickets, this.aborter.signal));
+    await this.withFailuresLogged(() => this.options.sender.sendAll(tickets, this.aborter.signal));
   }
 
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
-    return this.keys.run(key, change, async ({ flow, unmade = 0 }) => {
-      await this.quietly(async () => {
-        const { tickets, roomInMs } = await this.options.flows.release(key, flow, unmade);
+    return this.keys.run(key, change, async ({ flow, unused = 0 }) => {
+      await this.withFailuresLogged(async () => {
+        const { tickets, roomInMs } = await this.options.flows.release(key, flow, unused);
         if (roomInMs !== undefined) this.wake(key, roomInMs);
         await this.options.sender.sendAll(tickets, this.aborter.signal);
       });
@@ -78,7 +78,7 @@ export class HeldMessages {
   /** To be called when a message of the queue, or its last callback, is over. */
   releaseQueue(name: string): Promise<void> {
     return this.queues.run(name, undefined, () =>
-      this.quietly(async () => {
+      this.withFailuresLogged(async () => {
         await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
       }),
     );
@@ -114,7 +114,7 @@ export class HeldMessages {
     this.timers.set(key, setTimeout(fire, Math.max(1, inMs)));
   }
 
-  private async quietly(work: () => Promise<void>): Promise<void> {
+  private async withFailuresLogged(work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (err) {

@@ -31,13 +31,13 @@ interface QueueRow {
 export interface QueueChange {
   /** To be published after the commit. */
   readonly tickets: readonly DueTicket[];
-  readonly letOut: readonly LetOut[];
+  readonly returnedSlots: readonly ReturnedSlots[];
 }
 
 /** Attempts under a flow-control key that were let in and held before they began: their room is others'. */
-export interface LetOut {
+export interface ReturnedSlots {
   readonly key: string;
-  readonly unmade: number;
+  readonly unused: number;
 }
 
 /** Queues of one step of a walk over all of them. */
@@ -113,15 +113,15 @@ export class OrderedQueues {
     return this.database.transaction(async (connection) => {
       await connection.query(this.sql.create, [name]);
       await connection.query(this.sql.change, [name, change.parallelism ?? null, change.paused ?? null]);
-      const letOut =
-        change.paused === true ? (await connection.query<LetOut>(this.sql.hold, [name])).rows : [];
-      return { tickets: await this.releaseWith(connection, name), letOut };
+      const returnedSlots =
+        change.paused === true ? (await connection.query<ReturnedSlots>(this.sql.hold, [name])).rows : [];
+      return { tickets: await this.releaseWith(connection, name), returnedSlots };
     });
   }
 
   /** Holds what has its turn in a paused queue and waits for an attempt: one that ended just when its queue was paused. */
-  async holdPaused(): Promise<readonly LetOut[]> {
-    return (await this.database.query<LetOut>(this.sql.hold, [null])).rows;
+  async holdPaused(): Promise<readonly ReturnedSlots[]> {
+    return (await this.database.query<ReturnedSlots>(this.sql.hold, [null])).rows;
   }
 
   async exists(name: string): Promise<boolean> {
@@ -211,11 +211,11 @@ function statements(schema: string) {
           and (m.held is null or m.held = 'flow') and m.callback_of is null and m.state <> 'FAILING'
           and (m.lease_until is null or m.lease_until < now())
         returning m.id, m.claims
-      ), let_out as (
+      ), returned as (
         delete from ${tableOf(schema, 'flow_running')} r using stopped where r.message_id = stopped.id
-        returning r.key, r.claims > stopped.claims as unmade
+        returning r.key, r.claims > stopped.claims as unused
       )
-      select key, (count(*) filter (where unmade))::int as unmade from let_out group by key`,
+      select key, (count(*) filter (where unused))::int as unused from returned group by key`,
     exists: `select from ${queues} where name = $1`,
     /** $1 a name, or null for all; $2 the name behind which the step begins */
     list: `select name, parallelism, paused, extract(epoch from created_at)::float8 * 1000 as created_ms,

@@ -65,7 +65,7 @@ export class Sweeper {
       await chore().catch((err: unknown) => log.warn({ err }, 'queue: a chore failed'));
     try {
       await this.sweep();
-      heldMessages.letOut(await queues.holdPaused());
+      heldMessages.releaseReturned(await queues.holdPaused());
       await heldMessages.repair();
     } catch (err) {
       log.warn({ err }, 'queue: the sweep failed');

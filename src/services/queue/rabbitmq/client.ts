@@ -1,8 +1,10 @@
 import type { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
+import { type TlsFiles, tlsOptions } from '../../../lib/tls.js';
 
 export type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 
@@ -14,8 +16,10 @@ const HEARTBEAT_S = 5;
 const CLOSE_MS = 1_000;
 
 export interface BrokerLinkOptions {
-  /** `amqp://user:password@host:port/vhost` */
+  /** `amqp://user:password@host:port/vhost`, `amqps://` for TLS. */
   readonly url: string;
+  /** Read once: a connection that is made later takes what they held then. */
+  readonly tls: TlsFiles;
   readonly name: string;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
@@ -34,12 +38,14 @@ export class BrokerLink {
   channel: ConfirmChannel | undefined;
   /** Why RabbitMQ takes no publishes at present (memory or disk alarm). */
   blocked: string | undefined;
+  private readonly certificates: ConnectionOptions;
   private stopped = false;
   private failures = 0;
   /** Ends the present session or pause. */
   private interrupt: (error: Error) => void = () => undefined;
 
   constructor(private readonly options: BrokerLinkOptions) {
+    this.certificates = tlsOptions(options.tls);
     const running = this.run();
     const stop = () => {
       this.stopped = true;
@@ -70,6 +76,7 @@ export class BrokerLink {
   /** Connects, works until connection or channel is lost or the link is stopped, cleans up. Always rejects. */
   private async session(): Promise<never> {
     const model = await connect(withHeartbeat(this.options.url), {
+      ...this.certificates,
       timeout: CONNECT_MS,
       noDelay: true,
       clientProperties: { connection_name: `portico ${this.options.name}` },

@@ -96,7 +96,7 @@ export class DeadLetterStore {
   /** Takes letters out, to be sent again in the same transaction. @returns the messages of those that were there, in their order */
   async take(connection: Queryable, ids: readonly string[]): Promise<ClaimedMessage[]> {
     const statement = `with gone as (
-        delete from ${this.letters} where id = any($1::text[]) returning id, message_id
+        delete from ${this.letters} where id = any($1::text[]) and run_no is null returning id, message_id
       ), freed as (
         update ${this.messages} m set ${FREED} from gone where m.id = gone.message_id
       )

@@ -16,9 +16,9 @@ export function flowStatements(schema: string) {
   const running = tableOf(schema, 'flow_running');
   const periodEnd = `period_start + period * interval '1 second'`;
   const isRunning = `m.state = 'ACTIVE' and m.finished_at is null and m.lease_until > now()`;
-  const letIn = 'm.finished_at is null and m.held is null and r.claims = m.claims + 1';
+  const isAdmitted = 'm.finished_at is null and m.held is null and r.claims = m.claims + 1';
   const busy = `select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id
-    where ((r.claims = m.claims and ${isRunning}) or (${letIn})) and r.key =`;
+    where ((r.claims = m.claims and ${isRunning}) or (${isAdmitted})) and r.key =`;
   const differs = `(not c.pinned_parallelism and c.parallelism is distinct from $2::int)
     or (not c.pinned_rate and (c.rate, c.period) is distinct from ($3::int, $4::int))`;
   const limits = `parallelism = case when c.pinned_parallelism then c.parallelism else $2::int end,
@@ -47,7 +47,7 @@ export function flowStatements(schema: string) {
 
     /** Of those under way, `unclaimed` were let in and have not begun */
     busy: `select (${busy} $1) as running,
-      (select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id where ${letIn} and r.key = $1) as unclaimed`,
+      (select count(*)::int from ${running} r join ${messages} m on m.id = r.message_id where ${isAdmitted} and r.key = $1) as unclaimed`,
 
     /** $1 id, $2 attempt */
     hold: `update ${messages} set held = 'flow', sweep_at = 'infinity'
@@ -61,7 +61,7 @@ export function flowStatements(schema: string) {
     release: `with next as (
         select id, claims, seq from ${messages} where flow_key = $1 and finished_at is null and held = 'flow'
         order by seq limit $2 for update skip locked
-      ), let_in as (
+      ), admitted as (
         insert into ${running} (key, message_id, claims) select $1, id, claims + 1 from next
         on conflict (message_id) do update set key = excluded.key, claims = excluded.claims
       ), counted as (
@@ -101,7 +101,7 @@ export function flowStatements(schema: string) {
       from ${controls} c, lateral (
         select count(*)::int as counted, count(m.id)::int as running from (
           select message_id, claims from ${running} where key = c.key limit ${COUNTED_FIRST}
-        ) r left join ${messages} m on m.id = r.message_id and ((r.claims = m.claims and ${isRunning}) or (${letIn}))
+        ) r left join ${messages} m on m.id = r.message_id and ((r.claims = m.claims and ${isRunning}) or (${isAdmitted}))
       ) attempts, lateral (
         select count(*)::int as waiting, max(seq)::text as last from (
           select seq from ${messages} where flow_key = c.key and finished_at is null and held = 'flow'
@@ -117,7 +117,7 @@ export function flowStatements(schema: string) {
       )
       select count(*)::int as looked, max(r.message_id) as last, count(m.id)::int as count from step r
       left join ${messages} m on r.key = $1 and m.id = r.message_id
-        and ((r.claims = m.claims and ${isRunning}) or (${letIn}))`,
+        and ((r.claims = m.claims and ${isRunning}) or (${isAdmitted}))`,
 
     /** $1 a key, $2 the place behind which the step begins */
     countWaiting: `select count(*)::int as count, count(*)::int as looked, max(seq)::text as last from (

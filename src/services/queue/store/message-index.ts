@@ -139,7 +139,7 @@ export class MessageIndex {
     const { rows } = await this.database.query<Found>(
       `with step as materialized (
           select m.id, m.state <> 'FAILING' and (${sql}) as fits from (
-            select * from ${this.messages} where finished_at is null and ${among} order by id limit $2
+            select * from ${this.messages} where finished_at is null and run_no is null and ${among} order by id limit $2
           ) m
         )
         select max(id) as last, count(*)::int as looked,
@@ -156,7 +156,7 @@ export class MessageIndex {
   private async cancelThese(ids: readonly string[]): Promise<readonly CancelRow[]> {
     const statement = `with chosen as (
         select id from ${this.messages} m
-        where id = any($1::text[]) and finished_at is null and state <> 'FAILING' order by id for update
+        where id = any($1::text[]) and finished_at is null and state <> 'FAILING' and run_no is null order by id for update
       ), gone as (
         update ${this.messages} m set state = 'CANCELED', finished_at = now(), held = null, lease_until = null
         from chosen where m.id = chosen.id returning m.id, m.queue_name, m.flow_key

@@ -5,6 +5,7 @@ import type {
   Message,
   MessageDetails,
   NewMessage,
+  RunRole,
 } from '../message/message.js';
 
 /** A message as the statements return it. */
@@ -29,12 +30,16 @@ export interface MessageRow {
   attempt: number;
   claims: number;
   due_ms: number;
+  run_no: string | null;
+  run_seq: number;
+  run_role: RunRole;
+  run_bytes: number;
 }
 
 /** The columns of a `MessageRow`, of the table named `m`. */
 export const MESSAGE_COLUMNS = `m.id, m.prefix, m.url, m.method, m.headers, m.body, m.max_retries, m.timeout_ms,
   m.not_before, m.created_at, m.callback, m.failure_callback, m.queue_name, m.caller_ip, m.callback_of, m.details,
-  m.attempt, m.claims, (extract(epoch from m.due_at) * 1000)::float8 as due_ms`;
+  m.attempt, m.claims, m.run_no, m.run_seq, m.run_role, m.run_bytes, (extract(epoch from m.due_at) * 1000)::float8 as due_ms`;
 
 const NO_DETAILS: MessageDetails = {};
 
@@ -59,13 +64,17 @@ export function messageOf(row: MessageRow): ClaimedMessage {
     attempt: row.attempt,
     claims: row.claims,
     dueAt: row.due_ms,
+    ...(row.run_no === null
+      ? {}
+      : { run: { no: row.run_no, seq: row.run_seq, role: row.run_role, bytes: row.run_bytes } }),
   };
 }
 
 /** The record type of the messages that `insertedMessages` reads from JSON; their bodies lie beside it. */
 export const NEW_MESSAGE_RECORD = `id text, prefix text, url text, method text, headers json, body_at int, body_size int, max_retries int,
   timeout_ms int, not_before bigint, created_at bigint, callback json, failure_callback json, queue_name text,
-  caller_ip text, callback_of text, details json, delay_ms float8, source text`;
+  caller_ip text, callback_of text, details json, delay_ms float8, source text,
+  run_no bigint, run_seq int, run_role text, run_bytes int`;
 
 /** New messages as two parameters of a statement. */
 export interface NewMessageParameters {
@@ -114,5 +123,9 @@ function newMessageRecord(message: NewMessage, bodyAt: number, source?: string):
     details: Object.keys(details).length === 0 ? undefined : details,
     delay_ms: message.delayMs,
     source,
+    run_no: message.run?.no,
+    run_seq: message.run?.seq,
+    run_role: message.run?.role,
+    run_bytes: message.run?.bytes,
   };
 }

@@ -1,4 +1,6 @@
 import { type Migration, quoteIdentifier } from '../../../lib/postgres/postgres.js';
+import { workflowIndexes } from './workflow-indexes.js';
+import { workflowTables } from './workflow-tables.js';
 
 /** The versions of the queue's schema. A released one is never edited: what changes is a new one. */
 export function queueMigrations(schema: string): Migration[] {
@@ -53,6 +55,22 @@ export function queueMigrations(schema: string): Migration[] {
       tables: [],
       up: async (connection) => {
         await connection.query(`create index schedules_created on ${table('schedules')} (created_at, id)`);
+      },
+    },
+    {
+      id: 6,
+      name: 'workflow runs',
+      tables: ['workflow_runs', 'workflow_steps', 'workflow_waits', 'workflow_notes'],
+      up: async (connection) => {
+        for (const statement of workflowTables(table)) await connection.query(statement);
+      },
+    },
+    {
+      id: 9,
+      name: 'workflow runs in the order of their start',
+      tables: [],
+      up: async (connection) => {
+        for (const statement of workflowIndexes(table)) await connection.query(statement);
       },
     },
   ];

@@ -64,6 +64,7 @@ export class Purge {
     this.kinds = [
       kind('dead letters', oldest(sql.deadLetters, [ages.deadMs])),
       kind('messages', oldest(sql.messages, [ages.finishedMs])),
+      kind('workflow runs', oldest(sql.runs, [ages.finishedMs])),
       kind('deduplication', oldest(sql.deduplication, [])),
       kind('attempts under flow-control keys', walk(sql.running, [])),
       kind('flow-control keys', this.flowKeys(sql, ages.finishedMs)),
@@ -127,6 +128,7 @@ function purgeStatements(schema: string) {
   const keys = tableOf(schema, 'deduplication');
   const running = tableOf(schema, 'flow_running');
   const controls = tableOf(schema, 'flow_controls');
+  const runs = tableOf(schema, 'workflow_runs');
   return {
     /** $2 ms. The messages go when their own time is over; what the destination said last goes at once */
     deadLetters: `with old as materialized (
@@ -142,6 +144,14 @@ function purgeStatements(schema: string) {
         select id from ${messages} where finished_at < ${fromNow('-$2::float8')} and finished_at is not null and not dead
         order by finished_at limit $1
       ), gone as (delete from ${messages} m using old where m.id = old.id)
+      select count(*)::int as found from old`,
+    /** $2 ms. One that failed stays as long as its dead letter, and until whoever is to be told of it has been */
+    runs: `with old as materialized (
+        select no from ${runs} r where ended_at < ${fromNow('-$2::float8')}
+          and not exists (select from ${letters} d where d.run_no = r.no)
+          and not exists (select from ${messages} m where m.run_no = r.no and m.finished_at is null)
+        order by ended_at limit $1
+      ), gone as (delete from ${runs} r using old where r.no = old.no)
       select count(*)::int as found from old`,
     deduplication: `with old as materialized (
         select key from ${keys} where expires_at < now() order by expires_at limit $1

@@ -19,12 +19,13 @@ export function insertedMessages(schema: string, source: string, bodies: string,
       when n.details -> 'flow' is not null and n.delay_ms = 0 then 'flow' end`;
   return `insert into ${tableOf(schema, 'messages')} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms,
       not_before, created_at, callback, failure_callback, queue_name, flow_key, caller_ip, callback_of, details, held,
-      due_at, sweep_at)
+      due_at, sweep_at, run_no, run_seq, run_role, run_bytes)
     select n.id, 'CREATED', n.prefix, n.url, n.method, n.headers,
       substring(${bodies}::bytea from n.body_at for n.body_size), n.max_retries, n.timeout_ms,
       n.not_before, n.created_at, n.callback, n.failure_callback, n.queue_name, n.details -> 'flow' ->> 'key',
       n.caller_ip, n.callback_of, n.details, n.held, ${fromNow('n.delay_ms')},
-      case when n.held is null then ${fromNow(`(n.delay_ms + ${grace})`)} else 'infinity' end
+      case when n.held is null then ${fromNow(`(n.delay_ms + ${grace})`)} else 'infinity' end,
+      n.run_no, n.run_seq, n.run_role, n.run_bytes
     from (select n.*, ${held} as held from ${source} n) n
     returning id, due_at`;
 }
@@ -40,14 +41,14 @@ export function queueStatements(schema: string) {
     and due_at <= ${fromNow(String(EARLY_MS))}`;
   const isPaused = inPausedQueue(schema);
   // under a flow-control key the claim that follows must have been let in
-  const letIn = `(flow_key is null or exists (
+  const isAdmitted = `(flow_key is null or exists (
     select from ${tableOf(schema, 'flow_running')} r where r.message_id = id and r.claims = ${messages}.claims + 1))`;
   const claim = `with taken as (
       update ${messages} m set state = 'ACTIVE', claims = claims + 1, lease_until = ${fromNow('$3::float8')}
       from (
         select id, place from ${messages}
         join unnest($1::text[], $2::int[]) with ordinality as ticket (id, attempt, place) using (id, attempt)
-        where ${claimable} and ${letIn} and not ${isPaused}
+        where ${claimable} and ${isAdmitted} and not ${isPaused}
         for update of messages skip locked
       ) due
       where m.id = due.id

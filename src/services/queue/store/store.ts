@@ -1,6 +1,5 @@
 import type { Database, Queryable, Transactions } from '../../../lib/postgres/postgres.js';
 import { isRefusal, isTooMuch } from '../errors.js';
-import type { Claim, Postponement, Unclaimed } from '../message/claim.js';
 import { type Conclusion, type FailingMessage, outcomesJson, writtenBytes } from '../message/conclusion.js';
 import type { AttemptResult } from '../message/decide.js';
 import type { ClaimedMessage, NewMessage, Ticket } from '../message/message.js';
@@ -8,6 +7,34 @@ import { Batcher } from './batcher.js';
 import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
 import { inPieces } from './pieces.js';
 import { queueStatements } from './statements.js';
+
+/** What became of a claim. */
+export type Claim =
+  | { readonly kind: 'claimed'; readonly message: ClaimedMessage }
+  /** Another attempt of the message is due instead, after `waitMs`. */
+  | { readonly kind: 'stale'; readonly attempt: number; readonly waitMs: number }
+  /** The attempt is not due yet, or somebody works on it: worth asking again after `waitMs`. */
+  | { readonly kind: 'busy'; readonly waitMs: number }
+  /** It is due, but its flow-control key has not let it in. */
+  | { readonly kind: 'keyed'; readonly key: string }
+  /** Its retries are used up, and its dead letter is still to be written. */
+  | { readonly kind: 'failing' }
+  /** Finished, cancelled, unknown, or held until a ticket is made for it. */
+  | { readonly kind: 'over' };
+
+/** What the store says of a message that could not be claimed. */
+interface Unclaimed {
+  attempt: number;
+  finished: boolean;
+  failing: boolean;
+  held: boolean;
+  free: boolean;
+  flow_key: string | null;
+  wait_ms: number;
+}
+
+/** A claim that is given back, for a new one after so many ms. */
+export type Postponement = readonly [message: ClaimedMessage, delayMs: number];
 
 /** Two runs at once keep Postgres busy while Node decodes. */
 const PARALLEL_BATCHES = 2;
@@ -153,10 +180,15 @@ export class MessageStore {
   }
 
   /** Writes a dead letter and its failure callback. @returns false when that was done before */
-  async deadLetter(id: string, dlqId: string, callbacks: readonly NewMessage[]): Promise<boolean> {
+  async deadLetter(
+    id: string,
+    dlqId: string,
+    callbacks: readonly NewMessage[],
+    connection: Queryable = this.patient,
+  ): Promise<boolean> {
     const { records, bodies } = newMessageParameters(callbacks);
     const values = [id, dlqId, records, this.options.graceMs, bodies];
-    return (await this.run(this.patient, 'deadLetter', values)).rowCount > 0;
+    return (await this.run(connection, 'deadLetter', values)).rowCount > 0;
   }
 
   /** @returns the messages, all of them, or none when they can no longer be refused */

@@ -4,7 +4,16 @@ import { createInterface } from 'node:readline';
 // npm run test:full: what takes longer than npm test may. Root, on Debian or kin, for the systems and engines that it makes.
 
 const parts = [
+  { args: ['test', '--', 'test/full'] },
   { args: ['test', '--', 'test/integration/queue/many-rows.test.ts'], env: { PORTICO_TEST_ROWS: '1000000' } },
+  {
+    args: ['test', '--', 'test/integration/queue/workflow/many-runs.test.ts'],
+    env: { PORTICO_TEST_ROWS: '1000000' },
+  },
+  {
+    args: ['test', '--', 'test/integration/queue/workflow/faults.test.ts'],
+    env: { PORTICO_TEST_RUNS: '10000', PORTICO_TEST_KILLS: '50' },
+  },
   { args: ['test:cold'] },
   { args: ['test:docker', '--', '--engine', 'old'] },
   { args: ['test:docker', '--', '--engine', 'current', '--tests'] },

@@ -1,0 +1,83 @@
+import type { Logger } from '../../../lib/logger.js';
+import type { Database, Queryable, Transactions } from '../../../lib/postgres/postgres.js';
+import { type Intake, type IntakeTools, takeInWith } from '../intake/intake.js';
+import type { NewMessage } from '../message/message.js';
+import type { HeldMessages } from '../order/held-messages.js';
+import type { TicketPublisher } from '../rabbitmq/publisher.js';
+import type { TicketSender } from '../rabbitmq/ticket-sender.js';
+
+/** Of RabbitMQ's confirm, in ms. */
+const CONFIRM_MS = 1_300;
+
+export interface ChangeTools {
+  readonly database: Database;
+  readonly intake: IntakeTools;
+  readonly publisher: TicketPublisher;
+  readonly sender: TicketSender;
+  readonly heldMessages: HeldMessages;
+  readonly log: Logger;
+}
+
+/** What follows from a change of runs, and is stored with it. */
+export interface Follow {
+  send(message: NewMessage): void;
+  /** A message that is there already may have lost its ticket. */
+  repeat(messageId: string): void;
+  /** Messages under these flow-control keys are over. */
+  free(keys: readonly string[]): void;
+}
+
+/**
+ * Changes runs: their rows and the messages that follow in one transaction. Once that is committed the change is made; a
+ * ticket that RabbitMQ does not get then comes from the sweeper. Unlike a publish it is never taken back: the step would be
+ * stored, and nothing would ever follow from it.
+ */
+export class RunChanges {
+  constructor(private readonly tools: ChangeTools) {}
+
+  /** For a request, which is answered when the change is committed. */
+  async forRequest<T>(work: (connection: Queryable, follow: Follow) => Promise<T>): Promise<T> {
+    const { database, publisher, log } = this.tools;
+    const { result, intake } = await this.commit(database, work);
+    for (const ticket of intake.tickets)
+      publisher.publish(ticket, ticket.delayMs, CONFIRM_MS).catch((err: unknown) => {
+        log.warn({ err, id: ticket.id }, 'queue: a message of a workflow run waits for the sweeper');
+      });
+    return result;
+  }
+
+  /** For a ticket, which has served when those of the messages that follow are confirmed. */
+  async forTicket<T>(
+    signal: AbortSignal,
+    work: (connection: Queryable, follow: Follow) => Promise<T>,
+  ): Promise<T> {
+    const { result, intake } = await this.commit(this.tools.database.patient, work);
+    await this.tools.sender.sendAll(intake.tickets, signal);
+    return result;
+  }
+
+  private async commit<T>(
+    database: Transactions,
+    work: (connection: Queryable, follow: Follow) => Promise<T>,
+  ): Promise<{ result: T; intake: Intake }> {
+    const { intake: tools, heldMessages } = this.tools;
+    const done = await database.transaction(async (connection) => {
+      const messages: NewMessage[] = [];
+      const repeated: string[] = [];
+      const freed = new Set<string>();
+      const result = await work(connection, {
+        send: (message) => void messages.push(message),
+        repeat: (id) => void repeated.push(id),
+        free: (keys) => {
+          for (const key of keys) freed.add(key);
+        },
+      });
+      const stored = await takeInWith(connection, messages, tools);
+      const again = repeated.map((id) => ({ id, attempt: 0, delayMs: 0 }));
+      return { result, freed, intake: { ...stored, tickets: [...stored.tickets, ...again] } };
+    });
+    heldMessages.begin(done.intake.waiting);
+    for (const key of done.freed) void heldMessages.releaseKey(key);
+    return done;
+  }
+}

@@ -1,0 +1,144 @@
+import type { HeaderMap, MessageDetails, NewMessage, RunPlace } from '../message/message.js';
+import type { AskedDelivery, Delivery, Run } from './run.js';
+import type { CallRequest } from './run-request.js';
+
+/** The protocol of the SDKs that is spoken. */
+const PROTOCOL = '1';
+
+const EMPTY = Buffer.alloc(0);
+
+/** What stands about a delivery's body beside the steps themselves: ids, keys, brackets. */
+const ENTRY_BYTES = 120;
+
+/** What a message of a run needs beside its delivery. */
+export interface MessagePlace {
+  readonly id: string;
+  readonly seq: number;
+  readonly delayMs: number;
+  /** Unix time in ms. */
+  readonly now: number;
+}
+
+/** The delivery of a later message: that of the start, where it holds, with what the request asks. */
+export function deliveryIn({ settings }: Run, { delivery, said }: AskedDelivery): Delivery {
+  if (!settings.holds) return delivery;
+  const { 'Content-Type': _, ...headers } = delivery.headers;
+  const asked = Object.fromEntries(said.map((key) => [key, delivery[key]]));
+  return { ...settings.delivery, ...asked, headers: { ...settings.delivery.headers, ...headers } };
+}
+
+/** Takes the steps to the workflow, up to its own. */
+export function stepMessage(
+  run: Run,
+  delivery: Delivery,
+  place: MessagePlace,
+  lazyBytes: number,
+): NewMessage {
+  const bytes = bodyBytes(run.stepsBytes, place.seq + 1);
+  return messageOf(run, delivery, place, {
+    role: 'step',
+    // the empty body stands for one that is to be fetched
+    bytes: run.settings.isLazy && bytes > lazyBytes ? 0 : bytes,
+    headers: {
+      ...runHeaders(run, place.seq === 0),
+      'Upstash-Workflow-Sdk-Version': PROTOCOL,
+      ...(run.awaitsSdk ? { 'Upstash-Workflow-Unknown-Sdk': 'true' } : {}),
+    },
+  });
+}
+
+const bodyBytes = (stepsBytes: number, count: number) => Math.ceil(stepsBytes / 3) * 4 + count * ENTRY_BYTES;
+
+/** Calls a third party. */
+export function callMessage(run: Run, call: CallRequest, place: MessagePlace): NewMessage {
+  const message = messageOf(run, call.delivery, place, { role: 'call', bytes: 0, headers: {} });
+  return { ...message, url: call.url, method: call.method, headers: call.delivery.headers, body: call.body };
+}
+
+/** Brings a third party's answer, which is the step `seq`, to the workflow. */
+export function callbackMessage(
+  run: Run,
+  asked: AskedDelivery,
+  place: MessagePlace,
+  bytes: number,
+): NewMessage {
+  const { headers } = asked.delivery;
+  const delivery = deliveryIn(run, asked);
+  return messageOf(run, { ...delivery, headers }, place, {
+    role: 'callback',
+    bytes,
+    headers: { ...runHeaders(run, false), 'Content-Type': 'application/json' },
+  });
+}
+
+/** Tells whoever is to know that the run has failed. */
+export function failureMessage(run: Run, body: Buffer, place: MessagePlace): NewMessage | undefined {
+  const { failure } = run.settings;
+  if (failure === null) return undefined;
+  const message = messageOf(run, failure.delivery, place, {
+    role: 'failure',
+    bytes: 0,
+    headers: {
+      ...runHeaders(run, false),
+      'Content-Type': 'application/json',
+      'Upstash-Workflow-Is-Failure': 'true',
+      'Upstash-Workflow-Failure-Callback': 'true',
+    },
+  });
+  return { ...message, url: failure.url, body };
+}
+
+/** Ends a wait, unless somebody else has: it is delivered to nobody. */
+export function timerMessage(run: Run, place: MessagePlace): NewMessage {
+  const delivery = { headers: {}, maxRetries: 0, timeoutMs: null };
+  return messageOf(run, delivery, place, { role: 'timer', bytes: 0, headers: {} });
+}
+
+/** What tells a workflow which run it is. */
+function runHeaders({ id, url, createdMs, labels }: Run, isInit: boolean): HeaderMap {
+  return {
+    'Upstash-Workflow-Runid': id,
+    'Upstash-Workflow-Init': String(isInit),
+    'Upstash-Workflow-Url': url,
+    'Upstash-Workflow-Createdat': String(createdMs),
+    ...(labels.length === 0 ? {} : { 'Upstash-Label': labels.join(',') }),
+  };
+}
+
+function messageOf(
+  run: Run,
+  delivery: Delivery,
+  { id, seq, delayMs, now }: MessagePlace,
+  { role, bytes, headers }: Pick<RunPlace, 'role' | 'bytes'> & { headers: HeaderMap },
+): NewMessage {
+  return {
+    id,
+    prefix: 'Upstash',
+    url: run.url,
+    method: 'POST',
+    headers: { ...delivery.headers, ...headers },
+    body: EMPTY,
+    maxRetries: delivery.maxRetries,
+    timeoutMs: delivery.timeoutMs,
+    notBefore: now + delayMs,
+    createdAt: now,
+    callback: null,
+    failureCallback: null,
+    queueName: null,
+    callerIp: run.callerIp,
+    callbackOf: null,
+    details: detailsOf(run, delivery),
+    delayMs,
+    deduplicationKey: null,
+    run: { no: run.no, seq, role, bytes },
+  };
+}
+
+function detailsOf({ labels }: Run, { flow, retryDelay, redact }: Delivery): MessageDetails {
+  return {
+    ...(labels.length === 0 ? {} : { labels }),
+    ...(flow === undefined ? {} : { flow }),
+    ...(retryDelay === undefined ? {} : { retryDelay }),
+    ...(redact === undefined ? {} : { redact }),
+  };
+}

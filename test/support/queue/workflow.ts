@@ -1,0 +1,124 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client as QueueClient, Receiver } from '@upstash/qstash';
+import { Client, serve, type WorkflowContext } from '@upstash/workflow';
+import { eventually } from '../eventually.js';
+import { TOKENS } from '../tokens.js';
+
+/** One request to an endpoint. */
+export interface Call {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  /** Of the answer. */
+  status?: number;
+}
+
+type Route = (context: WorkflowContext<never>) => Promise<unknown>;
+type ServeOptions = NonNullable<Parameters<typeof serve>[1]>;
+
+export interface Workflow {
+  readonly run: Route;
+  readonly options?: Partial<ServeOptions>;
+  /** As `invoke` names it. */
+  readonly id?: string;
+}
+
+export interface WorkflowSite {
+  readonly client: Client;
+  /** Address of the application, without a path. */
+  readonly url: string;
+  readonly calls: readonly Call[];
+  /** Serves a workflow at a path of its own. @returns its URL */
+  add(path: string, run: (context: WorkflowContext<never>) => Promise<unknown>, options?: object): string;
+  /** A plain HTTP endpoint. */
+  addPlain(path: string, answer: (request: Request) => Response | Promise<Response>): string;
+  stop(): Promise<void>;
+}
+
+/** An application as its owner would write it, with the SDK's own handler, which verifies signatures. */
+export async function startWorkflowSite(
+  gatewayUrl: () => string,
+  token: string = TOKENS.queue,
+): Promise<WorkflowSite> {
+  const handlers = new Map<string, (request: Request) => Response | Promise<Response>>();
+  const calls: Call[] = [];
+  const { currentSigningKey, nextSigningKey } = TOKENS;
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', async () => {
+      const { url: path = '', headers, method = 'POST' } = request;
+      const call: Call = { path, headers, body: Buffer.concat(chunks) };
+      Object.defineProperty(call, 'body', { enumerable: false });
+      calls.push(call);
+      const handler = handlers.get(path.split('?')[0] as string);
+      const web = new Request(url + path, {
+        method,
+        headers: headers as Record<string, string>,
+        ...(method === 'GET' ? {} : { body: call.body as unknown as string }),
+      });
+      const reply = (await handler?.(web)) ?? new Response('no such path', { status: 404 });
+      call.status = reply.status;
+      response.writeHead(reply.status, Object.fromEntries(reply.headers));
+      response.end(Buffer.from(await reply.arrayBuffer()));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const baseUrl = () => `${gatewayUrl()}/queue`;
+  // workflows look their client up when they are served, so a gateway may come later
+  return {
+    get client() {
+      return new Client({ baseUrl: baseUrl(), token });
+    },
+    url,
+    calls,
+    add: (path, run, options = {}) => {
+      handlers.set(path, (request) =>
+        serve(run as never, {
+          qstashClient: new QueueClient({ baseUrl: baseUrl(), token }) as never,
+          receiver: new Receiver({ currentSigningKey, nextSigningKey }) as never,
+          url: url + path,
+          ...options,
+        }).handler(request),
+      );
+      return url + path;
+    },
+    addPlain: (path, answer) => {
+      handlers.set(path, answer);
+      return url + path;
+    },
+    stop: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+export interface RunRow {
+  readonly no: string;
+  readonly id: string;
+  readonly state: string;
+  readonly result: Buffer | null;
+  readonly next_seq: number;
+}
+
+/** The rows of a run's id, oldest first, once the last of them has ended. */
+export function endedRuns(
+  namespace: { query<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]> },
+  id: string,
+  count = 1,
+): Promise<RunRow[]> {
+  return eventually(async () => {
+    const rows = await namespace.query<RunRow>(
+      'select no, id, state, result, next_seq from $schema.workflow_runs where id = $1 and ended_at is not null order by no',
+      [id],
+    );
+    expect(rows.length).toBeGreaterThanOrEqual(count);
+    return rows;
+  });
+}
+
+export const resultOf = (run: RunRow | undefined): unknown =>
+  run?.result == null || run.result.length === 0 ? undefined : JSON.parse(String(run.result));
