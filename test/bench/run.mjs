@@ -27,6 +27,7 @@ const BENCHES = [
   'queue-deliver',
   'queue-slow-neighbour',
   'queue-delayed',
+  'queue-workflow',
 ];
 
 /** What a bench is not told, it chooses. */

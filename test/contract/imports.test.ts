@@ -89,7 +89,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'services/vector': ['api', 'search', 'embedder', 'tables', 'records', 'filter', 'statements', 'schemas'],
   'services/broker': ['api', 'peers', 'group', 'produce', 'read', 'kafka', 'records'],
   'services/queue': [
-    ...['api', 'schedules', 'intake', 'delivery', 'destinations'],
+    ...['api', 'schedules', 'workflow', 'intake', 'delivery', 'destinations'],
     ...['order', 'rabbitmq', 'store', 'message'],
   ],
   http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],

@@ -10,15 +10,8 @@ import { OPERATOR_VARIABLES, operatorPage } from '../support/operator.js';
 import { removeQueueService } from '../support/queue/queue-cleanup.js';
 import { RawClient } from '../support/raw-client.js';
 import { startRelays } from '../support/relayed-backends.js';
-import { TOKEN_VARIABLES } from '../support/tokens.js';
+import { authorizationOf } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
-
-/** How the first client of a service logs in. */
-function authorizationOf({ card }: (typeof services)[number]): string {
-  const [login, password] = card.credentials.map(({ variable }) => TOKEN_VARIABLES[variable]);
-  const isBasic = card.credentials[0]?.variable.endsWith('_USERNAME') === true;
-  return isBasic ? `Basic ${Buffer.from(`${login}:${password}`).toString('base64')}` : `Bearer ${login}`;
-}
 
 afterAll(async () => {
   await dropSchema('contract_vector');
@@ -51,12 +44,34 @@ it('has every route in config/openapi.json, which is what `npm run docs` writes'
   expect(new Set(ids).size).toBe(ids.length);
 });
 
+it('knows of every queue route that is no GET that it changes data: 403 for a token that may only read', () => {
+  const queue = services.find(({ name }) => name === 'queue');
+  const unmarked = queue?.routes.filter(
+    ({ methods, changesData }) => (changesData === true) !== methods.some((method) => method !== 'GET'),
+  );
+  expect(unmarked?.map(({ operationId }) => operationId)).toEqual([]);
+});
+
 it('has the table of settings in docs/configuration.md, which is what `npm run docs` writes', () => {
   expect(readFileSync('docs/configuration.md', 'utf8')).toContain(settingsTable());
 });
 
 it("has every service's card in compose/state/services.json, which is what `npm run docs` writes", () => {
   expect(readFileSync('compose/state/services.json', 'utf8')).toBe(cardsOfServices());
+});
+
+it("has every service's credentials in the image for tests and in compose.yaml, as `npm run docs` writes them", () => {
+  const tokens = readFileSync('compose/docker/test-tokens.env', 'utf8').split('\n').slice(1);
+  const credentials = services.flatMap(({ card }) => card.credentials);
+  expect(tokens).toEqual([...credentials.map(({ variable, inTests }) => `${variable}=${inTests}`), '']);
+  const [, given = ''] = readFileSync('compose/compose.yaml', 'utf8').split(
+    '# of the services: npm run docs',
+  );
+  const variables = services.flatMap(({ card }) => [
+    ...card.credentials.map(({ variable }) => variable),
+    ...Object.keys(card.variables),
+  ]);
+  expect([...given.matchAll(/^ {6}(PORTICO_\w+): /gm)].map(([, name]) => name)).toEqual(variables);
 });
 
 it('has no dangling reference in config/openapi.json', () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { promisify } from 'node:util';
+import { services } from '../../src/services/index.js';
 
 const run = promisify(execFile);
 
@@ -13,8 +14,7 @@ const SECONDS = 30;
  */
 const SLACK = '4';
 
-/** As `src/services/index.ts` lists them. */
-const SERVICES = ['kv', 'vector', 'broker', 'queue'];
+const SERVICES = services.map(({ name }) => name);
 
 test.each(SERVICES)('%s: whatever a request holds, the event loop goes on', async (service) => {
   const seed = String(randomInt(2 ** 31));

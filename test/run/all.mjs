@@ -8,7 +8,7 @@ import { catchSignals, Interrupted, interruption } from '../../compose/processes
 import { withLock } from '../../compose/processes/lock.mjs';
 import { createProgress } from '../../compose/processes/progress.mjs';
 import { runProgram } from '../../compose/processes/run-program.mjs';
-import { makeFolders, profile, root, stateDir } from '../../compose/state/profile.mjs';
+import { checkoutLock, makeFolders, profile, root } from '../../compose/state/profile.mjs';
 import { areKept, dropBackends, makeRoom, startBackends } from './backends.mjs';
 import { runJest } from './jest.mjs';
 import { backendsFor, testLanes } from './lanes.mjs';
@@ -18,8 +18,8 @@ import { findLeaks } from './leaks.mjs';
 const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
-/** Tests wait half of their time: two lanes more than cores keep those full. Each holds up to 2 GB of memory. */
-const lanesAtOnce = Math.max(1, Math.min(5, availableParallelism() + 2, Math.floor(totalmem() / 2 ** 31)));
+/** Tests wait for most of their time: three lanes more than cores keep those full. Each holds up to 2 GB of memory. */
+const lanesAtOnce = Math.max(1, Math.min(6, availableParallelism() + 3, Math.floor(totalmem() / 2 ** 31)));
 const say = createProgress();
 /** @param {string} lane */
 const profileOf = (lane) => `test-${lane}`;
@@ -57,14 +57,12 @@ async function checkLeaks(set, names, mark) {
   if (leaks.length > 0) throw new Error(leaks.join('\n'));
 }
 
-/** What is the same for every test: looked at when all of them are run. */
+/** What is the same for every test: looked at when all of them are run, while backends start. */
 async function checkSources() {
-  await step('lint', () =>
-    runProgram('npm', ['run', '--silent', 'lint'], { cwd: root, timeoutMs: stepLimitMs }),
-  );
-  await step('types', () =>
-    runProgram('npm', ['run', '--silent', 'typecheck'], { cwd: root, timeoutMs: stepLimitMs }),
-  );
+  for (const [name, script] of Object.entries({ lint: 'lint', types: 'typecheck' }))
+    await step(name, () =>
+      runProgram('npm', ['run', '--silent', script], { cwd: root, timeoutMs: stepLimitMs }),
+    );
 }
 
 /** The backends that the tests need, up; those of an `npm run backends` as they are. */
@@ -148,20 +146,18 @@ async function runAll() {
     for (let next = rest.shift(); next !== undefined; next = rest.shift())
       files.push(...(await runLane(next[1], portsOfLane(next[0], lanes.length))));
   };
-  const all = await Promise.allSettled(Array.from({ length: lanesAtOnce }, work));
+  const all = await Promise.allSettled([checkSources(), ...Array.from({ length: lanesAtOnce }, work)]);
   for (const one of all) if (one.status === 'rejected') throw one.reason;
   return files;
 }
 
 async function run(jestArgs) {
-  await withLock(join(stateDir, 'install.lock'), async () => {
+  await withLock(checkoutLock, async () => {
     await ensurePackages((line) => say('packages', line));
     if (!(await builds())) return;
     say('build', 'up to date');
   });
-  const isWhole = jestArgs.length === 0;
-  if (isWhole) await checkSources();
-  const files = isWhole ? await runAll() : await runSome(jestArgs);
+  const files = jestArgs.length === 0 ? await runAll() : await runSome(jestArgs);
   if (files.length > slowest) showSlowest(files);
   say('backends', 'stopped');
 }

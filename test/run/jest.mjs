@@ -46,7 +46,7 @@ export async function runJest(args, { folder, variables }) {
   const jest = join(root, 'node_modules/jest/bin/jest.js');
   const child = spawn(process.execPath, [jest, '--runInBand', '--json', `--outputFile=${file}`, ...args], {
     cwd: root,
-    // a gateway's start takes 1.9 s of CPU, 1.4 s with what was compiled before; the tests start some hundred of them
+    // for the gateways that tests start, some two hundred
     env: { NODE_COMPILE_CACHE: compiled, ...process.env, ...variables },
     // With --json the report goes to standard output as well; the file has it.
     stdio: ['ignore', 'ignore', 'inherit'],

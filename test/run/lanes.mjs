@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { root } from '../../compose/state/profile.mjs';
+import { cards } from '../../compose/state/services.mjs';
 import { allBackends } from './backends.mjs';
 
 /**
@@ -12,24 +13,25 @@ import { allBackends } from './backends.mjs';
  * @property {string[]} files from the root
  */
 
-/** What the tests of a service need, by how their files are called. */
+/** What tests need, by how their files are called: those of a service what its card says. */
 const needs = {
-  kv: ['redis'],
-  vector: ['postgres'],
-  broker: ['kafka'],
-  queue: ['postgres', 'rabbitmq'],
+  ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
   compose: [],
   package: ['redis'],
 };
 
 /** @param {string} path of a test file or a folder of them, from the root */
-const isUnit = (path) => /^test\/(unit|contract\/(imports|layout))/.test(path);
+const isUnit = (path) => /^test\/(unit|contract\/(architecture|imports|layout))/.test(path);
 
 /** The word that a file of the integration or acceptance ring begins with: a service, or what else it is about. */
-const subjectOf = (path) => /^test\/(?:integration|acceptance)\/([a-z]+)/.exec(path)?.[1] ?? '';
+const subjectOf = (path) => /^test\/(?:integration|acceptance|full)\/([a-z]+)/.exec(path)?.[1] ?? '';
+
+/** The files for which `npm test` has no time; they start what they need. */
+const isFull = (path) => /^test\/full(\/|$)/.test(path);
 
 function needsOf(path) {
-  return isUnit(path) ? [] : (needs[subjectOf(path)] ?? allBackends);
+  if (isUnit(path)) return [];
+  return needs[subjectOf(path)] ?? (isFull(path) ? [] : allBackends);
 }
 
 /**
@@ -45,23 +47,25 @@ export function backendsFor(args) {
 
 /** The files of the queue in which a program is ended or hangs: half the time of its tests, nearly all of it waiting. */
 const queueFaults =
-  /^test\/integration\/queue\/(crash|delays|faults|hanging-destinations|held-messages|replicas)\./;
+  /^test\/integration\/queue\/(crash|delays|faults|hanging-destinations|held-messages|replicas|workflow\/faults)\./;
 
 /** @returns {string} the lane of a file */
 function laneOf(path) {
   if (isUnit(path)) return 'units';
   if (queueFaults.test(path)) return 'faults';
   const subject = subjectOf(path);
-  return ['kv', 'vector', 'broker', 'queue'].includes(subject) ? subject : 'rest';
+  if (['compose', 'package'].includes(subject)) return 'launcher';
+  return order.includes(subject) ? subject : 'rest';
 }
 
 function testFiles() {
   const entries = readdirSync(resolve(root, 'test'), { recursive: true, encoding: 'utf8' });
-  return entries.filter((path) => path.endsWith('.test.ts')).map((path) => `test/${path}`);
+  const files = entries.filter((path) => path.endsWith('.test.ts')).map((path) => `test/${path}`);
+  return files.filter((path) => !isFull(path));
 }
 
-/** The longest first: it decides when all are done. */
-const order = ['faults', 'rest', 'broker', 'queue', 'kv', 'vector', 'units'];
+/** The longest first: it decides when all are done. The files of a service that is not named go with the rest. */
+const order = ['faults', 'queue', 'broker', 'rest', 'launcher', 'kv', 'vector', 'units'];
 
 /** @returns {Lane[]} every test file in one of them */
 export function testLanes() {

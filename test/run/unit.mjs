@@ -6,7 +6,7 @@ import { root } from '../../compose/state/profile.mjs';
 // npm run test:unit [-- FILE ...]: the tests that need neither backends nor a compiled gateway.
 
 /** What wants a backend or the compiled gateway. */
-const others = ['<rootDir>/test/(integration|acceptance)/', '<rootDir>/test/contract/services'];
+const others = ['<rootDir>/test/(integration|acceptance|full)/', '<rootDir>/test/contract/services'];
 
 await ensurePackages((line) => console.error(line));
 const jest = join(root, 'node_modules/jest/bin/jest.js');

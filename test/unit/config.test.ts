@@ -347,6 +347,15 @@ describe('a service without the address of its backend', () => {
   });
 });
 
+it('tells the start scripts every port that it will listen on', () => {
+  const environment = {
+    PORTICO_REDIS_URL: 'redis://127.0.0.1:6379',
+    PORTICO_HTTP_OPERATIONS_PORT: '8071',
+    PORTICO_KV_DATABASES_0_PORT: '8072',
+  };
+  expect(checkReport(loadConfig({ environment }, false)).ports).toEqual([8070, 8071, 8072]);
+});
+
 it.each([
   ['0.0.0.0', 'http://127.0.0.1:8070'],
   ['::', 'http://[::1]:8070'],

@@ -10,6 +10,7 @@ import express from 'express';
 import { Redis } from 'ioredis';
 import RequestQueue from 'kafkajs/src/network/requestQueue/index.js';
 import { Client, Pool } from 'pg';
+import { buildConnector, Agent as UndiciAgent } from 'undici';
 import { z } from 'zod';
 import { acceptHeadBlock } from '../../src/http/head/head-block.js';
 import { securityHeaders } from '../../src/http/head/security-headers.js';
@@ -202,11 +203,13 @@ describe('helmet', () => {
 });
 
 describe('ioredis', () => {
+  const commandsIn = (text: string) => text.match(/^\*\d+\r$/gm)?.length ?? 0;
+
   relies('redis.stream and its listeners of data', 'src/services/kv/redis/connection.ts', async () => {
     const server = createTcpServer((socket) => {
       socket.setEncoding('utf8').on('data', (text: string) => {
         if (text === 'ours') socket.write('theirs');
-        else socket.write('+OK\r\n'.repeat(text.match(/^\*\d+\r$/gm)?.length ?? 0));
+        else socket.write('+OK\r\n'.repeat(commandsIn(text)));
       });
       socket.on('error', () => undefined);
     });
@@ -223,10 +226,14 @@ describe('ioredis', () => {
   });
 
   relies("the words 'All sentinels are unreachable'", 'src/services/kv/redis/connection.ts', async () => {
-    const server = createTcpServer();
+    // one that answers and knows nothing: behind one that refuses, ioredis leaves a timer of 2 s, which keeps the process
+    const server = createTcpServer((socket) => {
+      socket.setEncoding('utf8').on('data', (text: string) => {
+        socket.write('-ERR unknown\r\n'.repeat(commandsIn(text)));
+      });
+      socket.on('error', () => undefined);
+    });
     const port = await listening(server);
-    server.close();
-    await once(server, 'close');
     const redis = new Redis({
       sentinels: [{ host: '127.0.0.1', port }],
       name: 'primary',
@@ -293,6 +300,41 @@ describe('amqplib', () => {
     channel.emit('nack', { deliveryTag: 1, multiple: false });
     expect(told).toEqual([expect.objectContaining({ message: expect.stringMatching(/nacked/) })]);
   });
+});
+
+describe('undici', () => {
+  relies(
+    'the error of a socket whose headers are too long',
+    'src/lib/outbound/unasked-continue.ts',
+    async () => {
+      const server = createTcpServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.write(`HTTP/1.1 200 OK\r\nLong: ${'x'.repeat(10_000)}\r\n`);
+      });
+      const port = await listening(server);
+      const errors: unknown[] = [];
+      const connector = buildConnector({});
+      const agent = new UndiciAgent({
+        maxHeaderSize: 5_000,
+        connect: (options, callback) =>
+          connector(options, (error, socket) => {
+            if (error !== null) return callback(error, null);
+            const destroy = socket.destroy.bind(socket);
+            socket.destroy = (reason?: Error) => {
+              errors.push(reason);
+              return destroy(reason);
+            };
+            callback(null, socket);
+          }),
+      });
+      closers.push(() => void agent.destroy());
+      const failure = await agent
+        .request({ origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' })
+        .catch((error) => error);
+      expect(failure).toMatchObject({ code: 'UND_ERR_HEADERS_OVERFLOW' });
+      expect(errors[0]).toBe(failure);
+    },
+  );
 });
 
 describe('pg', () => {
