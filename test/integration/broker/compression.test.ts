@@ -107,7 +107,9 @@ test('a batch that is crafted to fill the memory is 502 that names it, the other
     if (seen.length === 2) break;
   }
   expect(seen.sort()).toEqual(['before', 'elsewhere']);
-  const larger = await startGateway({ broker: { clusters: [{ unpackedBytes: 64 * 1024 * 1024, timeoutMs: 60_000 }] } });
+  const larger = await startGateway({
+    broker: { clusters: [{ unpackedBytes: 64 * 1024 * 1024, timeoutMs: 60_000 }] },
+  });
   try {
     const { status, body } = await brokerClient(larger.url)('/fetch', { topic, partition: 0, offset: 1 });
     expect([status, body[0]?.value.length]).toEqual([200, 40 * 1024 * 1024]);

@@ -116,6 +116,8 @@ describe('all services in one process', () => {
 
   beforeAll(async () => {
     gateway = await spawnGateway({
+      // a starved machine needs more than the default 60 s until all of them wait
+      http: { replyIdleTimeoutMs: 600_000 },
       kv: {},
       vector: { database: { schema: `${name}_vector` } },
       broker: {},

@@ -51,8 +51,11 @@ interface Started {
 }
 
 const idsOf = (entries: Entry[]) => entries.map(({ id }) => id);
-const begin = async (index: typeof dense, path: string, body: object) =>
-  (await index(path, body)).result as Started;
+const begin = async (index: typeof dense, path: string, body: object) => {
+  const { status, result } = await index(path, body);
+  expect(status).toBe(200);
+  return result as Started;
+};
 const next = async (index: typeof dense, uuid: string, additionalK: number) =>
   (await index('/resumable-query-next', { uuid, additionalK })).result as Entry[];
 
@@ -139,12 +142,12 @@ test('so many may be open, and those whose time is over make room', async () => 
   const body = { vector: [1, 0], topK: 1 };
   const started = await Promise.all(
     Array.from({ length: 5 }, (_, i) =>
-      begin(dense, '/resumable-query', { ...body, maxIdle: i === 0 ? 1 : 60 }),
+      begin(dense, '/resumable-query', { ...body, maxIdle: i === 0 ? 5 : 600 }),
     ),
   );
   const refused = await dense('/resumable-query', body);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
-  await dense('/resumable-query-end', { uuid: started[1]?.uuid });
+  expect((await dense('/resumable-query-end', { uuid: started[1]?.uuid })).status).toBe(200);
   expect((await dense('/resumable-query', body)).status).toBe(200);
   await eventually(async () => expect((await dense('/resumable-query', body)).status).toBe(200));
 });

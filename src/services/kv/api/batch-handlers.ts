@@ -15,7 +15,7 @@ import { commandsOfJson } from './json-arguments.js';
 import { largeCommandsOfJson } from './large-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { type RequestLimits, tooLargeCommand, tooLongPipeline } from './request-limits.js';
-import { countReplies, replied, send } from './sending.js';
+import { beginDeadline, countReplies, replied, send } from './sending.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
 
@@ -35,6 +35,7 @@ const handleLargePipeline: Handle = async (request, context, deps) => {
   const commands = await largeCommandsOfJson(request.body, deps.limits);
   refuseTooLong(commands, deps.limits);
   const rows = await inSlices(admitted(commands, context, deps));
+  beginDeadline(context, deps);
   return runPipeline(rows, formatOf(request), request, context, deps);
 };
 
@@ -92,7 +93,9 @@ export const handleTransaction: Handle = (request, context, deps) => {
 const handleLargeTransaction: Handle = async (request, context, deps) => {
   const commands = await largeCommandsOfJson(request.body, deps.limits);
   refuseTooLong(commands, deps.limits);
-  return runTransaction(await inSlices(allAdmitted(commands, context, deps)), request, context, deps);
+  const rows = await inSlices(allAdmitted(commands, context, deps));
+  beginDeadline(context, deps);
+  return runTransaction(rows, request, context, deps);
 };
 
 /** @throws HttpError for the first that is refused */

@@ -14,7 +14,7 @@ import { largeCommandOfJson } from './large-arguments.js';
 import { commandOfPath } from './path-arguments.js';
 import { isSpecial } from './prepared-row.js';
 import { tooLargeCommand } from './request-limits.js';
-import { countReplies, replied, send } from './sending.js';
+import { beginDeadline, countReplies, replied, send } from './sending.js';
 import { handleMonitor, handlePsubscribe, handleSubscribe } from './stream-handlers.js';
 
 type Handle = RawRoute<KvDeps>['handle'];
@@ -26,8 +26,11 @@ export const handleCommand: Handle = (request, context, deps) => {
   return runCommand(commandOfJson(body), request, context, deps);
 };
 
-const handleLargeCommand: Handle = async (request, context, deps) =>
-  runCommand(await largeCommandOfJson(request.body, deps.limits), request, context, deps);
+const handleLargeCommand: Handle = async (request, context, deps) => {
+  const command = await largeCommandOfJson(request.body, deps.limits);
+  beginDeadline(context, deps);
+  return runCommand(command, request, context, deps);
+};
 
 /** The command is in the path; POST and PUT append their body to it. */
 export const handlePath: Handle = (request, context, deps) => {

@@ -23,6 +23,11 @@ export function send(
   return replicas.run(rows, syncTokenHeader(headers), finish) as Promise<RawReply>;
 }
 
+/** A large body is read in slices, between which others have their turn: what that takes is not time that Redis owes. */
+export function beginDeadline(context: RouteContext, { client }: KvDeps): void {
+  context.limitTo(client.options.timeoutMs);
+}
+
 export function countReplies(rows: readonly (Row | RespError)[], replies: readonly RespValue[]): void {
   for (let i = 0; i < rows.length; i++) {
     const row = rows[i];
