@@ -9,7 +9,16 @@ const document = {
   vector: {
     database: { schema: SCHEMA },
     indexes: [
-      { name: 'dense', path: '/dense', dimension: 2, token: TOKENS.vector, maxResumableQueries: 5 },
+      { name: 'dense', path: '/dense', dimension: 2, token: TOKENS.vector },
+      // without a read-only token, which would have its half
+      {
+        name: 'small',
+        path: '/small',
+        dimension: 2,
+        token: TOKENS.vector,
+        readOnlyToken: null,
+        maxResumableQueries: 5,
+      },
       { name: 'hybrid', path: '/hybrid', type: 'HYBRID', dimension: 2, token: TOKENS.vector },
     ],
   },
@@ -24,12 +33,14 @@ const start = async () => {
 const at = (gateway: RunningGateway, name: string) => vectorCaller(`${gateway.url}/${name}`);
 
 let dense: ReturnType<typeof vectorCaller>;
+let small: ReturnType<typeof vectorCaller>;
 let hybrid: ReturnType<typeof vectorCaller>;
 
 beforeAll(async () => {
   await dropSchema(SCHEMA);
   const gateway = await start();
   dense = at(gateway, 'dense');
+  small = at(gateway, 'small');
   hybrid = at(gateway, 'hybrid');
 });
 
@@ -138,18 +149,21 @@ test('ends when nobody asks for it, when its namespace is emptied, and follows a
   expect(await next(dense, nowhere.uuid, 5)).toEqual([]);
 });
 
-test('so many may be open, and those whose time is over make room', async () => {
+test('so many may be open, however many begin at once, and those whose time is over make room', async () => {
   const body = { vector: [1, 0], topK: 1 };
-  const started = await Promise.all(
-    Array.from({ length: 5 }, (_, i) =>
-      begin(dense, '/resumable-query', { ...body, maxIdle: i === 0 ? 5 : 600 }),
-    ),
+  const short = await begin(small, '/resumable-query', { ...body, maxIdle: 5 });
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, () => small('/resumable-query', { ...body, maxIdle: 600 })),
   );
-  const refused = await dense('/resumable-query', body);
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60']);
-  expect((await dense('/resumable-query-end', { uuid: started[1]?.uuid })).status).toBe(200);
-  expect((await dense('/resumable-query', body)).status).toBe(200);
-  await eventually(async () => expect((await dense('/resumable-query', body)).status).toBe(200));
+  const taken = replies.filter(({ status }) => status === 200);
+  expect(taken).toHaveLength(4);
+  for (const { status, headers } of replies.filter((reply) => !taken.includes(reply)))
+    expect([status, headers.get('retry-after')]).toEqual([429, '60']);
+  const { uuid } = taken.map(({ result }) => result as Started)[0] as Started;
+  expect((await small('/resumable-query-end', { uuid })).status).toBe(200);
+  expect((await small('/resumable-query', body)).status).toBe(200);
+  await eventually(async () => expect((await small('/resumable-query', body)).status).toBe(200));
+  expect((await small('/resumable-query-next', { uuid: short.uuid, additionalK: 1 })).status).toBe(404);
 });
 
 test.each<[object, number, RegExp]>([

@@ -38,9 +38,15 @@ export class ResumableQueries {
   ): Promise<{ uuid: string; hits: readonly Hit[] }> {
     const prepared = withShortLists(prepareQuery(this.parts, query, 'body'), query.topK);
     return this.transaction(signal, async (connection) => {
-      await this.makeRoom(connection);
+      await this.dropExpired(connection);
+      await this.demandRoom(connection);
       const hits = await this.searcher.search(connection, namespace, prepared);
       const { resumableQueries, namespaces, indexId } = this.parts.shape;
+      // those that begin at the same time do not see each other: one after the other is counted again, and only for the insert
+      await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+        `${resumableQueries} ${indexId}`,
+      ]);
+      await this.demandRoom(connection);
       const inserted = await connection.query<{ uuid: string }>(
         `insert into ${resumableQueries} (index_id, namespace_id, query, seen, max_idle, expires_at, token)
          values (${indexId}, (select id from ${namespaces} where index_id = ${indexId} and name = $1::text),
@@ -94,13 +100,18 @@ export class ResumableQueries {
     return stored;
   }
 
-  private async makeRoom(connection: Queryable): Promise<void> {
-    const { shape, settings, token } = this.parts;
+  private async dropExpired(connection: Queryable): Promise<void> {
+    const { resumableQueries, indexId } = this.parts.shape;
     await connection.query(
-      `delete from ${shape.resumableQueries} where uuid in (
-         select uuid from ${shape.resumableQueries} where index_id = ${shape.indexId} and expires_at <= now()
+      `delete from ${resumableQueries} where uuid in (
+         select uuid from ${resumableQueries} where index_id = ${indexId} and expires_at <= now()
          limit ${EXPIRED_AT_ONCE} for update skip locked)`,
     );
+  }
+
+  /** @throws HttpError 429 */
+  private async demandRoom(connection: Queryable): Promise<void> {
+    const { shape, settings, token } = this.parts;
     const { rows } = await connection.query<{ all: string; own: string }>(
       `select count(*) as all, count(*) filter (where token = $1) as own from ${shape.resumableQueries}
        where index_id = ${shape.indexId} and expires_at > now()`,
