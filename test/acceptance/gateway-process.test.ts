@@ -121,7 +121,7 @@ it('serves on when its log cannot be written any more', async () => {
   closeSync(full);
   const exited = once(child, 'exit');
   const url = `http://127.0.0.1:${port}`;
-  await eventually(async () => expect((await fetch(`${url}/livez`)).status).toBe(200), 20_000);
+  await eventually(async () => expect((await fetch(`${url}/livez`)).status).toBe(200));
   for (let i = 0; i < 3; i++) expect((await fetch(`${url}/readyz`)).status).toBe(200);
   child.kill('SIGTERM');
   expect(await exited).toEqual([0, null]);

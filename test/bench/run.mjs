@@ -28,6 +28,7 @@ const BENCHES = [
   'queue-slow-neighbour',
   'queue-delayed',
   'queue-workflow',
+  'tenants',
 ];
 
 /** What a bench is not told, it chooses. */

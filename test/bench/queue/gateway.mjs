@@ -61,7 +61,7 @@ async function untilReady(port) {
   throw new Error('the gateway does not get ready');
 }
 
-async function removeFromRabbitmq(name) {
+export async function removeFromRabbitmq(name) {
   const connection = await connect(process.env.PORTICO_RABBITMQ_URL);
   const channel = await connection.createChannel();
   const { describeTopology } = await compiled('topology', ['services/queue/rabbitmq/topology.js']);

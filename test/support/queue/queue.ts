@@ -81,17 +81,15 @@ export interface QueueNamespace {
 /** Names in RabbitMQ and Postgres that one test file has for itself. */
 export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): QueueNamespace {
   const name = `test_queue_${randomBytes(4).toString('hex')}`;
-  const query = async <Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> => {
-    const client = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
-    // a test may end Postgres under it: the query that breaks says so, the event would end the process of the tests
-    client.on('error', () => undefined);
-    await client.connect();
-    try {
-      return (await client.query(sql.replaceAll('$schema', name), [...values])).rows as Row[];
-    } finally {
-      await client.end();
-    }
-  };
+  // kept connections: each login costs both sides milliseconds of CPU, and tests look often
+  const database = new pg.Pool({
+    connectionString: backendAddress('PORTICO_DATABASE_URL'),
+    idleTimeoutMillis: 10_000,
+  });
+  // a test may end Postgres under it: the query that breaks says so, the event would end the process of the tests
+  database.on('error', () => undefined);
+  const query = async <Row>(sql: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await database.query(sql.replaceAll('$schema', name), [...values])).rows as Row[];
   return {
     config: {
       prefix: name,
@@ -105,7 +103,10 @@ export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): 
     prefix: name,
     schema: name,
     query,
-    remove: () => removeQueueService(name, name),
+    remove: async () => {
+      await database.end();
+      await removeQueueService(name, name);
+    },
   };
 }
 
