@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism, totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { join, relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { backends } from '../../compose/backends/backends.mjs';
 import { ensureBuild, ensurePackages } from '../../compose/install/ensure.mjs';
 import { testPrograms } from '../../compose/native/test-programs.mjs';
@@ -18,8 +19,16 @@ import { findLeaks } from './leaks.mjs';
 const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
-/** Tests wait for most of their time: three lanes more than cores keep those full. Each holds up to 2 GB of memory. */
-const lanesAtOnce = Math.max(1, Math.min(6, availableParallelism() + 3, Math.floor(totalmem() / 2 ** 31)));
+/**
+ * Lanes at once: tests wait for most of their time, so one more begins whenever the cores have had so much time to spare. With
+ * a fixed five a slow machine had a load of 17, under which every wait of a test is long. Each holds up to 2 GB of memory.
+ */
+const [fewestLanes, mostLanes] = [2, 6].map((n) =>
+  Math.max(1, Math.min(n, Math.floor(totalmem() / 2 ** 31))),
+);
+const spareShare = 0.25;
+/** Over so long; a lane's backends take most of it to start. */
+const lookMs = 15_000;
 const say = createProgress();
 /** @param {string} lane */
 const profileOf = (lane) => `test-${lane}`;
@@ -136,18 +145,54 @@ async function runLane({ name, files, backends: names }, ports) {
   }
 }
 
+/** Time of all cores since the start of the system, and how much of it they had nothing to do. */
+function coreTimes() {
+  const times = cpus().map((core) => core.times);
+  const all = times.reduce((sum, { user, nice, sys, idle, irq }) => sum + user + nice + sys + idle + irq, 0);
+  return { all, idle: times.reduce((sum, { idle }) => sum + idle, 0) };
+}
+
+/** @returns a function that tells which share of the time since its last call the cores had to spare */
+function spareTime() {
+  let before = coreTimes();
+  return () => {
+    const now = coreTimes();
+    const share = (now.idle - before.idle) / Math.max(1, now.all - before.all);
+    before = now;
+    return share;
+  };
+}
+
 /** All of the tests: a few lanes at once, each on backends of its own. */
 async function runAll() {
   const lanes = testLanes();
   await makeRoom(lanes.map(({ name }) => profileOf(name)));
   const rest = [...lanes.entries()];
   const files = [];
-  const work = async () => {
-    for (let next = rest.shift(); next !== undefined; next = rest.shift())
-      files.push(...(await runLane(next[1], portsOfLane(next[0], lanes.length))));
+  const running = new Set();
+  const failures = [];
+  const startNext = () => {
+    const [index, lane] = rest.shift();
+    const work = runLane(lane, portsOfLane(index, lanes.length))
+      .then(
+        (done) => files.push(...done),
+        (error) => failures.push(error),
+      )
+      .finally(() => running.delete(work));
+    running.add(work);
   };
-  const all = await Promise.allSettled([checkSources(), ...Array.from({ length: lanesAtOnce }, work)]);
-  for (const one of all) if (one.status === 'rejected') throw one.reason;
+  const sources = checkSources();
+  const spare = spareTime();
+  let isSpare = false;
+  while (rest.length > 0 && failures.length === 0) {
+    if (running.size < fewestLanes || (running.size < mostLanes && isSpare)) startNext();
+    if (running.size < fewestLanes) continue;
+    const look = sleep(lookMs, 'look', { ref: false });
+    // a lane that ends leaves its cores to the next
+    if ((await Promise.race([look, ...running])) === 'look') isSpare = spare() > spareShare;
+  }
+  await Promise.all([...running, sources.catch((error) => failures.push(error))]);
+  if (failures.length > 0) throw failures[0];
   return files;
 }
 
