@@ -51,8 +51,8 @@ test('an instance lives in one gateway, whichever is asked', async () => {
   const records = Array.from({ length: 60 }, (_, i) => ({ value: `v${i}`, partition: i % INSTANCES.length }));
   expect((await first?.(`/produce/${topic}`, records))?.status).toBe(200);
   // each request of an instance goes to another gateway
-  const seen: string[] = [];
-  for (let round = 0; seen.length < 60 && round < 30; round++) {
+  const seen = new Set<string>();
+  for (let round = 0; seen.size < 60 && round < 30; round++) {
     const answers = await Promise.all(
       INSTANCES.map((instance, i) =>
         (calls()[(i + round) % 3] as typeof first)?.(
@@ -64,9 +64,10 @@ test('an instance lives in one gateway, whichever is asked', async () => {
     );
     for (const answer of answers) {
       expect(answer?.status).toBe(200);
-      seen.push(...(answer?.body ?? []).map(({ value }: BrokerRecord) => value));
+      for (const { value } of (answer?.body ?? []) as BrokerRecord[]) seen.add(value);
     }
   }
+  // where they do not all join in time for one rebalance, the next may give a record to another once more
   expect([...seen].sort()).toEqual(records.map(({ value }) => value).sort());
   expect(await kafka.members(group)).toBe(INSTANCES.length);
   for (const call of calls()) {
