@@ -99,12 +99,12 @@ function services({ request, topic, list }, sink) {
       own: request('own', `/queue/v2/publish/${to('own')}`, 'x'),
       floods: {
         publishes: request('other', `/queue/v2/publish/${to('other')}`, 'y'),
+        'listings of the log': request('other', '/queue/v2/events?count=1000', undefined, { method: 'GET' }),
         'batches of 100, one flow key': request(
           'other',
           '/queue/v2/batch',
           Array.from({ length: 100 }, () => message(to('other'), 'y')),
         ),
-        'listings of the log': request('other', '/queue/v2/events?count=1000', undefined, { method: 'GET' }),
       },
     },
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../http/errors.js';
 import type { ErrorFormat } from '../../http/route.js';
+import { NoSlot } from '../../lib/fair-slots.js';
 import { classifyDatabaseError, isMissingTable, isPassing, isPoolBusy } from '../../lib/postgres/postgres.js';
 
 export const errorSchema = z.object({
@@ -32,11 +33,14 @@ const TOO_SLOW = 'The database of the queue took too long for this request. Try 
 const TOO_BUSY =
   'All connections to the database of the queue were busy (queue.poolSize); nothing was done. Try again.';
 
+const MANY_LISTINGS = 'Too many listings are being read at the same time. Try again.';
+
 const NO_TABLES = 'The tables of the queue are missing in its database; they are being made again.';
 
 /** What Postgres' failure means to a sender. */
 export function unavailable(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
+  if (error instanceof NoSlot) return new HttpError('overloaded', MANY_LISTINGS, { cause: error });
   const { kind, sqlState } = classifyDatabaseError(error);
   if (sqlState === NO_TEXT)
     return new HttpError('invalid_request', 'A NUL character cannot stand in an id, a name or a filter.', {

@@ -28,6 +28,7 @@ import type { QueueSettings } from './settings.js';
 import { DeadLetterStore } from './store/dead-letter-store.js';
 import { EventLog } from './store/event-log.js';
 import { EventPartitions } from './store/event-partitions.js';
+import { ListingConnections } from './store/listing-connections.js';
 import { MessageIndex } from './store/message-index.js';
 import { MessageUpkeep } from './store/message-upkeep.js';
 import { queueMigrations } from './store/migrations.js';
@@ -150,10 +151,12 @@ function openParts(
   const queues = new OrderedQueues(database, schema, graceMs);
   const flows = new FlowControls(database, schema, graceMs);
   const sender = new TicketSender(publisher);
+  const listings = new ListingConnections(database, config.poolSize);
   const heldMessages = new HeldMessages({ queues, flows, sender, log });
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
     database,
+    listings,
     publisher,
     store,
     queues,
@@ -170,7 +173,7 @@ function openParts(
       recall: (tickets) => void heldMessages.send(tickets.map((ticket) => ({ ...ticket, delayMs: 0 }))),
       now: () => performance.now(),
     }),
-    events: new EventLog(database, schema, config.logRetention * 1_000),
+    events: new EventLog(listings, schema, config.logRetention * 1_000),
     partitions: new EventPartitions(database, schema, config.logRetention * 1_000),
     keys: new SigningKeys(database, schema, { current, next }),
     usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now, log),
@@ -184,7 +187,7 @@ function openParts(
       { finishedMs: config.logRetention * 1_000, deadMs: config.retention * 1_000 },
       log,
     ),
-    deadLetters: new DeadLetterStore(database, schema),
+    deadLetters: new DeadLetterStore(database, listings, schema),
     openRuns: new OpenRunCounter(database, schema),
     schedules: new Schedules(database, schema, config.maxSchedules),
   };
@@ -216,7 +219,7 @@ function depsOf(
   const waits = new Waits({ ...parts, config, guard, rows, waitRows, changes, now });
   const deadRunRows = new DeadRunRows(config.schema);
   const dead = new DeadRuns({ ...parts, config, guard, rows, deadRunRows, changes, now });
-  const search = new RunSearch(parts.database, config.schema);
+  const search = new RunSearch(parts.listings, config.schema);
   const records = new RunRecords(parts.database, config.schema, config.logRetention * 1_000);
   return {
     ...parts,

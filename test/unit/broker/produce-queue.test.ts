@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { type Outgoing, ProduceQueue } from '../../../src/services/broker/produce/produce-queue.js';
 
-function record(id: number, { topic = 't', partition = 0, bytes = 10, cancelled = false } = {}): Outgoing {
+function record(
+  id: number,
+  { owner = 'o', topic = 't', partition = 0, bytes = 10, cancelled = false } = {},
+): Outgoing {
   return {
+    owner,
     topic,
     partition,
     bytes,
@@ -23,9 +27,13 @@ function drain(queue: ProduceQueue, maxBytes: number): Outgoing[][] {
   return sends;
 }
 
-test('everything leaves once, in the order of arrival within its partition, within the limits', () => {
+test("everything leaves once, in the order of each owner's arrival within its partition, within the limits", () => {
   const arrivals = fc.array(
-    fc.record({ partition: fc.integer({ min: 0, max: 3 }), bytes: fc.integer({ min: 1, max: 150 }) }),
+    fc.record({
+      owner: fc.constantFrom('a', 'b', 'c'),
+      partition: fc.integer({ min: 0, max: 3 }),
+      bytes: fc.integer({ min: 1, max: 150 }),
+    }),
   );
   fc.assert(
     fc.property(arrivals, (list) => {
@@ -40,14 +48,17 @@ test('everything leaves once, in the order of arrival within its partition, with
         expect(new Set(batches.map(({ partition }) => partition)).size).toBe(batches.length);
         for (const { records: together, bytes } of batches) {
           expect(bytes).toBe(together.reduce((sum, one) => sum + one.bytes, 0));
-          expect(bytes <= 100 || together.length === 1).toBe(true);
+          expect(bytes <= 150 || together.length === 1).toBe(true);
           sent.push(...together);
         }
         expect(batches.length === 1 || batches.reduce((sum, { bytes }) => sum + bytes, 0) <= 250).toBe(true);
       }
       for (const partition of [0, 1, 2, 3]) {
-        const of = (all: readonly Outgoing[]) => ids(all.filter((one) => one.partition === partition));
-        expect(of(sent)).toEqual(of(records));
+        for (const owner of ['a', 'b', 'c']) {
+          const of = (all: readonly Outgoing[]) =>
+            ids(all.filter((one) => one.partition === partition && one.owner === owner));
+          expect(of(sent)).toEqual(of(records));
+        }
       }
     }),
   );
@@ -58,6 +69,17 @@ test('a busy partition does not keep the others waiting', () => {
   for (let i = 0; i < 5; i++) queue.add(record(i, { topic: 'busy' }));
   queue.add(record(9, { topic: 'other' }));
   expect(drain(queue, 10).map(ids)).toEqual([[0], [9], [1], [2], [3], [4]]);
+});
+
+test('who sends little waits for no more than two sends, however much another has waiting', () => {
+  const queue = new ProduceQueue(100);
+  for (let i = 0; i < 1_000; i++) queue.add(record(i, { owner: 'flood', partition: i % 4 }));
+  for (let i = 0; i < 10; i++) {
+    queue.add(record(5_000 + i, { owner: 'small', partition: i % 4 }));
+    const sends = [queue.take(400), queue.take(400)].flat();
+    expect(sends.some(({ records }) => ids(records).includes(5_000 + i))).toBe(true);
+    expect(sends.every(({ bytes }) => bytes <= 150)).toBe(true);
+  }
 });
 
 test('what is put first goes before what waits, and takes nothing more', () => {

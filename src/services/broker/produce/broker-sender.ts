@@ -9,9 +9,9 @@ import { type ProducedPartition, produceCall, type TopicBatches } from './produc
 import { type Batch, type Outgoing, ProduceQueue } from './produce-queue.js';
 
 /** Bytes of one partition's part of a send. */
-const BATCH_BYTES = 512 * 1024;
+const BATCH_BYTES = 256 * 1024;
 /** Bytes of a whole send. */
-const SEND_BYTES = 4 * 1024 * 1024;
+const SEND_BYTES = 1024 * 1024;
 /** What the answer may take beyond the time that the broker has, in ms. */
 const GRACE_MS = 500;
 /** What the encoding adds to a record, in bytes; at most. */

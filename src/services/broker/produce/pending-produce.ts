@@ -6,6 +6,7 @@ import type { Outgoing } from './produce-queue.js';
 /** Who waits for an answer, or no longer does. */
 export interface Asker {
   readonly isOver: boolean;
+  readonly principal: { readonly name: string };
 }
 
 /** What became of the records of one request; settled when all of them are. */
@@ -67,6 +68,10 @@ export class PendingRecord implements Outgoing {
     readonly record: RecordToWrite,
     readonly bytes: number,
   ) {}
+
+  get owner(): string {
+    return this.request.asker.principal.name;
+  }
 
   get giveUpAt(): number {
     return this.request.giveUpAt;

@@ -3,6 +3,8 @@ import type { RecordToWrite } from '../records/record-encoder.js';
 
 /** One record on its way to one partition. */
 export interface Outgoing extends TopicPartition {
+  /** Who sends it: what others send takes no more than its share of a send. */
+  readonly owner: string;
   readonly bytes: number;
   readonly record: RecordToWrite;
   /** Nobody waits for it any more: it is not sent when it has not been yet. */
@@ -26,28 +28,34 @@ export interface Batch {
   readonly sealed: boolean;
 }
 
+/** A batch that holds records of several owners may be so much larger than that of one: still below what a broker accepts. */
+const SHARED = 1.5;
+
 /**
  * What waits for one broker. While a send is under way, the records of other requests gather here and go out together
- * with the next: no artificial delay, and the more requests there are the fewer sends they need. Order in a partition
- * is the order of arrival.
+ * with the next: no artificial delay, and the more requests there are the fewer sends they need. Each owner has its share
+ * of a send, however much another has waiting; the order of one owner's records in a partition is that of their arrival.
  */
 export class ProduceQueue {
   /** Records that wait. */
   size = 0;
-  private readonly partitions = new Map<string, Batch[]>();
+  /** By owner, then by partition; who was served last stands last. */
+  private readonly owners = new Map<string, Map<string, Batch[]>>();
+  /** Parts of batches that were refused, by partition: nothing of it goes before them, or with them. */
+  private readonly first = new Map<string, Batch[]>();
 
   /** @param batchBytes of one partition's part: well below the 1 MiB that a broker accepts by default */
   constructor(private readonly batchBytes: number) {}
 
   get isEmpty(): boolean {
-    return this.partitions.size === 0;
+    return this.size === 0;
   }
 
   add(record: Outgoing): void {
     this.size += 1;
     const waiting = this.waiting(record);
     const last = waiting.at(-1);
-    if (last !== undefined && !last.sealed && last.bytes + record.bytes <= this.batchBytes) {
+    if (last !== undefined && last.bytes + record.bytes <= this.batchBytes) {
       last.records.push(record);
       last.bytes += record.bytes;
     } else {
@@ -57,48 +65,113 @@ export class ProduceQueue {
 
   /** Before all that waits for the same partition. */
   addFirst(records: Outgoing[]): void {
-    const [first] = records;
+    const [record] = records;
+    if (record === undefined) return;
     this.size += records.length;
-    if (first !== undefined) this.waiting(first).unshift(batchOf(records, true));
+    const key = partitionKey(record);
+    this.first.set(key, [batchOf(records, true), ...(this.first.get(key) ?? [])]);
   }
 
-  /** The next send: the first batch of each partition, up to `maxBytes` together, at least one. */
+  /** The next send: of each owner the first batch of each partition, up to `maxBytes` together, at least one. */
   take(maxBytes: number): Batch[] {
-    const taken: Batch[] = [];
-    let bytes = 0;
-    for (const [key, waiting] of [...this.partitions]) {
-      const first = waiting[0] as Batch;
-      if (taken.length > 0 && bytes + first.bytes > maxBytes) break;
-      waiting.shift();
-      this.size -= first.records.length;
-      // to the end of the line, so that a busy partition does not keep the others waiting
-      this.partitions.delete(key);
-      if (waiting.length > 0) this.partitions.set(key, waiting);
-      const wanted = first.records.filter((record) => !record.isCancelled());
-      if (wanted.length === 0) continue;
-      taken.push(wanted.length === first.records.length ? first : batchOf(wanted, true));
-      bytes += first.bytes;
+    const send = new Send(this.batchBytes);
+    this.size -= takeInTurn(this.first, send, maxBytes);
+    let left = this.owners.size;
+    for (const [owner, partitions] of [...this.owners]) {
+      const share = send.bytes + (maxBytes - send.bytes) / left--;
+      this.size -= takeInTurn(partitions, send, share, this.first);
+      // to the end of the line
+      this.owners.delete(owner);
+      if (partitions.size > 0) this.owners.set(owner, partitions);
     }
-    return taken;
+    return send.batches;
   }
 
   /** All that waits for one partition, in its order. */
   takeAll(from: TopicPartition): Outgoing[] {
     const key = partitionKey(from);
-    const records = (this.partitions.get(key) ?? []).flatMap((batch) => batch.records);
-    this.partitions.delete(key);
+    const records: Outgoing[] = [];
+    for (const partitions of [this.first, ...this.owners.values()]) {
+      for (const batch of partitions.get(key) ?? []) records.push(...batch.records);
+      partitions.delete(key);
+    }
     this.size -= records.length;
     return records;
   }
 
   private waiting(record: Outgoing): Batch[] {
+    let partitions = this.owners.get(record.owner);
+    if (partitions === undefined) {
+      partitions = new Map();
+      this.owners.set(record.owner, partitions);
+    }
     const key = partitionKey(record);
-    let waiting = this.partitions.get(key);
+    let waiting = partitions.get(key);
     if (waiting === undefined) {
       waiting = [];
-      this.partitions.set(key, waiting);
+      partitions.set(key, waiting);
     }
     return waiting;
+  }
+}
+
+/**
+ * Takes the first batch of each partition as long as `send` holds no more than `bytes`.
+ * @param before of whose partitions none is taken
+ * @returns how many records no longer wait, those included that nobody waits for
+ */
+function takeInTurn(
+  partitions: Map<string, Batch[]>,
+  send: Send,
+  bytes: number,
+  before?: ReadonlyMap<string, unknown>,
+): number {
+  let count = 0;
+  for (const [key, waiting] of [...partitions]) {
+    const batch = waiting[0] as Batch;
+    if (before?.has(key) || !send.mayHold(key, batch)) continue;
+    if (!send.isEmpty && send.bytes + batch.bytes > bytes) break;
+    waiting.shift();
+    count += batch.records.length;
+    // to the end of the line, so that a busy partition does not keep the others waiting
+    partitions.delete(key);
+    if (waiting.length > 0) partitions.set(key, waiting);
+    const wanted = batch.records.filter((record) => !record.isCancelled());
+    if (wanted.length === 0) continue;
+    send.add(key, wanted.length === batch.records.length ? batch : batchOf(wanted, batch.sealed));
+  }
+  return count;
+}
+
+/** What goes out next: one batch a partition. */
+class Send {
+  bytes = 0;
+  private readonly byPartition = new Map<string, Batch>();
+
+  constructor(private readonly batchBytes: number) {}
+
+  get isEmpty(): boolean {
+    return this.byPartition.size === 0;
+  }
+
+  get batches(): Batch[] {
+    return [...this.byPartition.values()];
+  }
+
+  mayHold(key: string, { bytes }: Batch): boolean {
+    const there = this.byPartition.get(key);
+    return there === undefined || (!there.sealed && there.bytes + bytes <= SHARED * this.batchBytes);
+  }
+
+  add(key: string, batch: Batch): void {
+    const there = this.byPartition.get(key);
+    this.bytes += batch.bytes;
+    if (there === undefined) {
+      this.byPartition.set(key, batch);
+    } else {
+      for (const record of batch.records) there.records.push(record);
+      there.bytes += batch.bytes;
+    }
   }
 }
 

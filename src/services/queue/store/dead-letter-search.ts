@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Conditions } from './conditions.js';
 import { tableOf } from './statements.js';
 import { StepSize } from './step-size.js';
@@ -58,7 +58,7 @@ export class DeadLetterSearch {
   private readonly messages: string;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: Queryable,
     schema: string,
   ) {
     this.letters = tableOf(schema, 'dead_letters');

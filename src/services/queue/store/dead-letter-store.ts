@@ -50,11 +50,12 @@ export class DeadLetterStore {
 
   constructor(
     private readonly database: Database,
+    listings: Queryable,
     schema: string,
   ) {
     this.letters = tableOf(schema, 'dead_letters');
     this.messages = tableOf(schema, 'messages');
-    this.search = new DeadLetterSearch(database, schema);
+    this.search = new DeadLetterSearch(listings, schema);
   }
 
   /** A page of at most `count` letters and 4 MiB of bodies; where few fit it may have fewer, and a cursor all the same. */

@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Message } from '../message/message.js';
 import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
@@ -68,7 +68,7 @@ export class EventLog {
   private readonly messages: string;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: Queryable,
     schema: string,
     private readonly retentionMs: number,
   ) {

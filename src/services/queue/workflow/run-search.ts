@@ -1,4 +1,4 @@
-import type { Database } from '../../../lib/postgres/postgres.js';
+import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Conditions } from '../store/conditions.js';
 import { tableOf } from '../store/statements.js';
 import { StepSize } from '../store/step-size.js';
@@ -49,7 +49,7 @@ export class RunSearch {
   private readonly messages: string;
 
   constructor(
-    private readonly database: Database,
+    private readonly database: Queryable,
     schema: string,
   ) {
     this.runs = tableOf(schema, 'workflow_runs');
