@@ -124,3 +124,29 @@ it.each([
     expect([reply.status, await reply.text()]).toEqual([503, expect.stringMatching(/took too long/)]);
   }).finally(() => locked);
 });
+
+it('listings that hang keep to a quarter of the connections', async () => {
+  const locked = names.query(
+    'do $do$ begin lock table $schema.dead_letters in access exclusive mode; perform pg_sleep(8); end $do$',
+  );
+  const waiting = async () => {
+    const [row] = await names.query<{ n: number }>(
+      `select count(*)::int as n from pg_stat_activity
+        where application_name = 'portico queue' and wait_event_type = 'Lock' and query like '%$schema%'`,
+    );
+    return row?.n ?? 0;
+  };
+  const headers = { authorization: `Bearer ${TOKENS.queue}` };
+  try {
+    const listings = Array.from({ length: 30 }, () => fetch(`${gateway.url}/queue/v2/dlq`, { headers }));
+    await eventually(async () => expect(await waiting()).toBeGreaterThan(0));
+    // two of ten, and what looks after the tables by itself
+    for (let looks = 0; looks < 5; looks++) expect(await waiting()).toBeLessThan(6);
+    for (const { status, headers: told } of await Promise.all(listings)) {
+      expect([200, 503]).toContain(status);
+      if (status === 503) expect(told.get('retry-after')).not.toBeNull();
+    }
+  } finally {
+    await locked;
+  }
+});
