@@ -39,7 +39,7 @@ async function called(settings: object) {
     const { status, body } = await context.call<string>('call', settings as CallSettings);
     return { status, length: String(body).length, body: String(body).slice(0, 200) };
   });
-  const { workflowRunId } = await site.client.trigger({ url });
+  const { workflowRunId } = await site.client.trigger({ url, headers: { 'x-mine': 'yes' } });
   const [run] = await endedRuns(namespace, workflowRunId);
   const brought = callsOf(url).filter(({ headers }) => headers['upstash-workflow-callback'] !== undefined);
   return {
@@ -72,6 +72,8 @@ it.each([
     expect(answer.brought).toHaveLength(1);
     const [{ body: told } = { body: Buffer.from('{}') }] = answer.brought;
     expect(JSON.parse(String(told))).toMatchObject({ status, retried: tries - 1 });
+    // an application may ask for them before the workflow is reached
+    expect(answer.brought[0]?.headers['x-mine']).toBe('yes');
     const asked = callsOf(url);
     expect(asked).toHaveLength(tries);
     // a third party knows a repeat by it

@@ -281,8 +281,12 @@ it('an endpoint that posts a result to a run which was cancelled meanwhile answe
 it('a destination that is no workflow fails the run at its first answer', async () => {
   const url = site.addPlain(freshPath(), () => new Response('hello'));
   const { workflowRunId } = await site.client.trigger({ url, retries: 3 });
-  const { letter } = await failed(workflowRunId);
-  expect(letter.responseBody).toBe(
-    'detected a non-workflow destination for trigger/invoke. make sure you are sending the request to the correct endpoint',
-  );
+  const { log, letter } = await failed(workflowRunId);
+  const error =
+    'detected a non-workflow destination for trigger/invoke. make sure you are sending the request to the correct endpoint';
+  expect(letter.responseBody).toBe(error);
+  expect(log.steps).toMatchObject([
+    { type: 'sequential' },
+    { type: 'next', steps: [{ state: 'STEP_FAILED', errors: [{ error, status: 200, body: 'hello' }] }] },
+  ]);
 });
