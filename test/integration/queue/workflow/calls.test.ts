@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net';
-import type { CallSettings } from '@upstash/workflow';
+import { type CallSettings, WorkflowNonRetryableError } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../../support/gateway.js';
 import { queueNamespace } from '../../../support/queue/queue.js';
@@ -112,6 +112,22 @@ it('an answer of 5 MiB comes whole, a larger one is an error and not cut', async
   expect([state, status, length < 1_000]).toEqual(['RUN_SUCCESS', 413, true]);
 });
 
+it('an error of 5 MiB comes to the failure function whole', async () => {
+  const lengths: number[] = [];
+  const url = site.add(
+    freshPath(),
+    () => Promise.reject(new WorkflowNonRetryableError('e'.repeat(5 * MIB))),
+    {
+      failureFunction: ({ failResponse }: { failResponse: string }) => {
+        lengths.push(failResponse.length);
+      },
+    },
+  );
+  const { workflowRunId } = await site.client.trigger({ url });
+  expect((await endedRuns(namespace, workflowRunId))[0]?.state).toBe('RUN_FAILED');
+  await eventually(() => expect(lengths).toEqual([5 * MIB]));
+});
+
 it('a payload and results of 5 MiB: in steps, in branches, and for the failure function', async () => {
   const failures: unknown[] = [];
   const url = site.add(
@@ -124,7 +140,7 @@ it('a payload and results of 5 MiB: in steps, in branches, and for the failure f
         context.run('three', () => 3),
       ]);
       await context.run('bad', () => {
-        throw new Error(`${payload.length} ${one.length} ${two.length} ${three}`);
+        throw new WorkflowNonRetryableError(`${payload.length} ${one.length} ${two.length} ${three}`);
       });
     },
     {
@@ -134,7 +150,7 @@ it('a payload and results of 5 MiB: in steps, in branches, and for the failure f
       },
     },
   );
-  const { workflowRunId } = await site.client.trigger({ url, body: 'p'.repeat(5 * MIB), retries: 0 });
+  const { workflowRunId } = await site.client.trigger({ url, body: 'p'.repeat(5 * MIB), retryDelay: '500' });
   const [run] = await endedRuns(namespace, workflowRunId);
   expect(run?.state).toBe('RUN_FAILED');
   await eventually(async () => {
