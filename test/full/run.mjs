@@ -14,6 +14,18 @@ const parts = [
     args: ['test', '--', 'test/integration/queue/workflow/faults.test.ts'],
     env: { PORTICO_TEST_RUNS: '10000', PORTICO_TEST_KILLS: '50' },
   },
+  {
+    args: ['test', '--', 'test/integration/queue/workflow/resume-crash.test.ts'],
+    env: { PORTICO_TEST_KILLS: '30' },
+  },
+  {
+    args: ['test', '--', 'test/integration/queue/workflow/two-gateways.test.ts'],
+    env: { PORTICO_TEST_ROUNDS: '100' },
+  },
+  {
+    args: ['test', '--', 'test/integration/queue/workflow/children.test.ts'],
+    env: { PORTICO_TEST_ROUNDS: '1000' },
+  },
   { args: ['test:cold'] },
   { args: ['test:docker', '--', '--engine', 'old'] },
   { args: ['test:docker', '--', '--engine', 'current', '--tests'] },

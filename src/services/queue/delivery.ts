@@ -133,14 +133,19 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
   });
 }
 
-/** A third party that a workflow calls may take longer and answer more than the destination of a message. */
+/**
+ * A third party that a workflow calls may take longer and answer more than the destination of a message. A workflow may
+ * fail with as much as a step may hold: the SDKs cannot read half of an error, which is JSON.
+ */
 function limitsOf(
   { run }: ClaimedMessage,
   { timeout, maxMessageSize, workflow }: QueueSettings,
 ): AttemptLimits {
-  return run?.role === 'call'
-    ? { timeoutMs: workflow.callTimeout * 1_000, maxResponseBytes: workflow.maxCallResponse }
-    : { timeoutMs: timeout * 1_000, maxResponseBytes: maxMessageSize };
+  if (run?.role === 'call')
+    return { timeoutMs: workflow.callTimeout * 1_000, maxResponseBytes: workflow.maxCallResponse };
+  const isOfWorkflow = run?.role === 'step' || run?.role === 'callback';
+  const maxResponseBytes = isOfWorkflow ? Math.max(maxMessageSize, workflow.maxStepBytes) : maxMessageSize;
+  return { timeoutMs: timeout * 1_000, maxResponseBytes };
 }
 
 function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): Sweeper {

@@ -70,7 +70,7 @@ const workflowSettings = z.strictObject({
     .min(1_024)
     .max(64 * MIB)
     .default(16 * MIB)
-    .describe('Largest payload or result of a step, in bytes; in a batch maxBatchSize holds as well.'),
+    .describe('Largest payload, result or error of a step, in bytes; in a batch maxBatchSize holds as well.'),
   maxRunBytes: z
     .int()
     .min(1_024)

@@ -81,7 +81,9 @@ export function callbackBody(message: ClaimedMessage, result: AttemptResult, dlq
 export function responseOf(
   result: AttemptResult,
 ): Omit<Extract<AttemptResult, { kind: 'response' }>, 'kind'> {
-  return result.kind === 'response' ? result : { status: 0, headers: {}, body: Buffer.from(result.reason) };
+  if (result.kind === 'failure') return { status: 0, headers: {}, body: Buffer.from(result.reason) };
+  const { refusal } = result;
+  return refusal === undefined ? result : { ...result, body: Buffer.from(refusal) };
 }
 
 function callbackMessage(

@@ -42,16 +42,20 @@ function outcomeRecord(
   const outcome = { id: message.id, claims: message.claims, state: STATES[decision.kind] };
   if (decision.kind === 'delivered') return outcome;
   const { status, headers, body } = responseOf(result);
+  const logged = result.kind === 'response' ? result.body : body;
   const last = decision.kind === 'dead';
   return {
     ...outcome,
     delay_ms: decision.kind === 'retry' ? decision.delayMs : undefined,
-    error: result.kind === 'failure' ? result.reason : undefined,
+    error: result.kind === 'failure' ? result.reason : result.refusal,
     status,
     headers: last ? headers : undefined,
     body: last ? body.toString('base64') : undefined,
     log_headers: firstHeaders(headers, maxLogged),
-    log_body: last && body.length <= maxLogged ? undefined : body.toString('base64', 0, maxLogged),
+    log_body:
+      last && logged === body && body.length <= maxLogged
+        ? undefined
+        : logged.toString('base64', 0, maxLogged),
   };
 }
 

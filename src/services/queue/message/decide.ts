@@ -9,6 +9,8 @@ export type AttemptResult =
       /** Names in lower case. */
       readonly headers: Readonly<Record<string, readonly string[]>>;
       readonly body: Buffer;
+      /** Why it is taken for a failure though its status is good: told in place of the body, beside which the log has it. */
+      readonly refusal?: string;
       /** There was more of it. */
       readonly isCut?: boolean;
       /** To be called once, when the body is done with: it makes room for others'. */

@@ -174,8 +174,11 @@ export class MessageStore {
       failure_headers: headers,
       failure_body: body,
     } = row;
+    // a response that was refused has its reason as body already
     const result: AttemptResult =
-      reason === null ? { kind: 'response', status, headers, body } : { kind: 'failure', reason };
+      reason === null || status > 0
+        ? { kind: 'response', status, headers, body }
+        : { kind: 'failure', reason };
     return { message: messageOf(row), result };
   }
 

@@ -55,16 +55,14 @@ export function callMessage(run: Run, call: CallRequest, place: MessagePlace): N
   return { ...message, url: call.url, method: call.method, headers: call.delivery.headers, body: call.body };
 }
 
-/** Brings a third party's answer, which is the step `seq`, to the workflow. */
+/** Brings a third party's answer, which is the step `seq`, to the workflow, whose own headers come with it as with a step. */
 export function callbackMessage(
   run: Run,
   asked: AskedDelivery,
   place: MessagePlace,
   bytes: number,
 ): NewMessage {
-  const { headers } = asked.delivery;
-  const delivery = deliveryIn(run, asked);
-  return messageOf(run, { ...delivery, headers }, place, {
+  return messageOf(run, deliveryIn(run, asked), place, {
     role: 'callback',
     bytes,
     headers: { ...runHeaders(run, false), 'Content-Type': 'application/json' },

@@ -84,10 +84,7 @@ export class RunOutcomes implements RunDeliveries {
     const speaks = result.headers['upstash-workflow-sdk-version'] !== undefined;
     if (speaks && result.headers['upstash-workflow-sdk'] !== undefined) return told;
     const settings = (await this.tools.rows.read(this.tools.database, run.no))?.settings;
-    const refuse = (reason: string) => ({
-      result: { ...result, body: Buffer.from(reason) },
-      isRefused: true,
-    });
+    const refuse = (refusal: string) => ({ result: { ...result, refusal }, isRefused: true });
     if (settings?.detects && !speaks) return refuse(NO_WORKFLOW);
     if (settings?.needsSdk) return refuse(OLD_SDK);
     return told;
