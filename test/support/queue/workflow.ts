@@ -80,6 +80,8 @@ export async function startWorkflowSite(
           qstashClient: new QueueClient({ baseUrl: baseUrl(), token }) as never,
           receiver: new Receiver({ currentSigningKey, nextSigningKey }) as never,
           url: url + path,
+          // a developer's own UPSTASH_WORKFLOW_URL would take the calls
+          env: {},
           ...options,
         }).handler(request),
       );

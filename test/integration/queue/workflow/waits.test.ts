@@ -204,6 +204,19 @@ it('takes no webhook that is larger than a message', async () => {
   expect(await namespace.query('select 1 from $schema.workflow_notes', [])).toEqual([]);
 });
 
+it('takes no webhook of a run that has ended', async () => {
+  const { workflowRunId } = await site.client.trigger({ url: holding(freshEvent()) });
+  const hook = () =>
+    fetch(`${gateway.url}/queue/v2/workflows/hooks/operator/${workflowRunId}/x`, {
+      method: 'POST',
+      body: 'x',
+    });
+  expect((await hook()).status).toBe(200);
+  expect(await site.client.cancel(workflowRunId as never)).toEqual({ cancelled: 1 });
+  expect((await hook()).status).toBe(404);
+  expect(await namespace.query("select 1 from $schema.workflow_notes where event = 'x'")).toEqual([]);
+});
+
 it('many calls of webhooks without a token leave room for those with one', async () => {
   const hook = `${gateway.url}/queue/v2/workflows/hooks/operator/no-such-run/x`;
   const calls = Array.from({ length: 600 }, () => fetch(hook, { method: 'POST', body: 'x' }));
