@@ -15,6 +15,10 @@ const parts = [
     env: { PORTICO_TEST_RUNS: '10000', PORTICO_TEST_KILLS: '50' },
   },
   {
+    args: ['test', '--', 'test/integration/queue/workflow/calls.test.ts'],
+    env: { PORTICO_TEST_MIB: '5' },
+  },
+  {
     args: ['test', '--', 'test/integration/queue/workflow/resume-crash.test.ts'],
     env: { PORTICO_TEST_KILLS: '30' },
   },
