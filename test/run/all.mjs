@@ -23,9 +23,9 @@ const slowest = 10;
  * Lanes at once: tests wait for most of their time, so one more begins whenever the cores have had so much time to spare. With
  * a fixed five a slow machine had a load of 17, under which every wait of a test is long. Each holds up to 2 GB of memory.
  */
-const [fewestLanes, mostLanes] = [2, 6].map((n) =>
-  Math.max(1, Math.min(n, Math.floor(totalmem() / 2 ** 31))),
-);
+const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
+const fewestLanes = Math.min(2, most);
+const mostLanes = Math.min(6, most);
 const spareShare = 0.25;
 /** Over so long; a lane's backends take most of it to start. */
 const lookMs = 15_000;
@@ -167,13 +167,14 @@ function spareTime() {
 async function runAll() {
   const lanes = testLanes();
   await makeRoom(lanes.map(({ name }) => profileOf(name)));
-  const rest = [...lanes.entries()];
+  const rest = lanes.map((lane, index) => ({ lane, ports: portsOfLane(index, lanes.length) }));
   const files = [];
   const running = new Set();
   const failures = [];
   const startNext = () => {
-    const [index, lane] = rest.shift();
-    const work = runLane(lane, portsOfLane(index, lanes.length))
+    const next = rest.shift();
+    if (next === undefined) return;
+    const work = runLane(next.lane, next.ports)
       .then(
         (done) => files.push(...done),
         (error) => failures.push(error),
