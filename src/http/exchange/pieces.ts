@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { Pace } from '../../lib/slices.js';
 import { HttpError } from '../errors.js';
 import type { Pieces } from '../route.js';
 import type { Exchange } from './exchange.js';
@@ -78,15 +79,20 @@ class PieceReader {
   };
 }
 
-/** Sends a reply in pieces. An error before the first one is thrown, and answered as any other. */
+/**
+ * Sends a reply in pieces. An error before the first one is thrown, and answered as any other. It rests by the clock: what a
+ * fast reader takes at once is written, and its `drain` told, without a turn of the loop.
+ */
 export async function sendPieces(exchange: Exchange, { contentType, pieces }: Pieces): Promise<void> {
   const iterator = pieces[Symbol.asyncIterator]();
   let next = await iterator.next();
   const response = exchange.beginPieces(contentType);
   try {
     if (response === undefined) return;
+    const pace = new Pace();
     while (!next.done && !response.destroyed) {
       if (!response.write(next.value)) await drained(response);
+      await pace.rest();
       next = await iterator.next();
     }
     response.end();

@@ -11,18 +11,28 @@ const PIECE = 64 * 1024;
  * @param view what is shown of an element
  */
 export function arrayReply<T>(elements: AsyncIterable<T>, view: (element: T) => unknown): Pieces {
-  return new Pieces('application/json; charset=utf-8', pieces(elements, view));
+  return arrayOfTexts(elements, (element) => [JSON.stringify(view(element))]);
 }
 
-async function* pieces<T>(elements: AsyncIterable<T>, view: (element: T) => unknown): AsyncGenerator<string> {
+/** The same of elements that are long themselves. @param texts the parts of an element's JSON */
+export function arrayOfTexts<T>(elements: AsyncIterable<T>, texts: (element: T) => Iterable<string>): Pieces {
+  return new Pieces('application/json; charset=utf-8', pieces(elements, texts));
+}
+
+async function* pieces<T>(
+  elements: AsyncIterable<T>,
+  texts: (element: T) => Iterable<string>,
+): AsyncGenerator<string> {
   const pace = new Pace();
   let text = '[';
   let separator = '';
   try {
     for await (const element of elements) {
-      text += separator + JSON.stringify(view(element));
+      text += separator;
       separator = ',';
-      if (text.length >= PIECE) {
+      for (const part of texts(element)) {
+        text += part;
+        if (text.length < PIECE) continue;
         yield text;
         text = '';
       }

@@ -3,6 +3,7 @@ import { parseJsonBody } from '../../../http/body.js';
 import { HttpError, toHttpError } from '../../../http/errors.js';
 import type { RawReply, RawRoute } from '../../../http/route.js';
 import { boundedRecord } from '../../../lib/bounded-list.js';
+import { jsonText } from '../../../lib/json/json-text.js';
 import { Pace } from '../../../lib/slices.js';
 import type { QueueDeps } from '../deps.js';
 import {
@@ -24,6 +25,8 @@ const MAX_MS = 6_000;
 
 /** Headers of an entry: as many as Node takes of a request. */
 const MAX_HEADERS = 2_000;
+/** Their characters together: as many as a request may have by default. */
+const MAX_HEADERS_SIZE = 256 * 1024;
 
 const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
@@ -39,11 +42,22 @@ export const runEntrySchema = entrySchema.extend({ body: z.unknown().optional() 
 
 type BatchEntry = z.output<typeof entrySchema>;
 
+/** @throws HttpError 412 */
 function requestOf(entry: BatchEntry, callerIp: string | null): PublishRequest {
   // without a prototype every name is a header's, __proto__ as well
   const headers: Record<string, string> = Object.create(null);
   const given = entry.headers ?? {};
-  for (const name in given) headers[name.toLowerCase()] = given[name] as string;
+  let size = 0;
+  for (const name in given) {
+    const value = given[name] as string;
+    size += name.length + value.length;
+    headers[name.toLowerCase()] = value;
+  }
+  if (size > MAX_HEADERS_SIZE)
+    throw new HttpError(
+      'limit_reached',
+      `The headers of an entry have more than ${MAX_HEADERS_SIZE} characters.`,
+    );
   return {
     destination: entry.destination,
     headers,
@@ -196,26 +210,40 @@ async function publishToRuns(
   callerIp: string | null,
   { workflow }: QueueDeps,
 ): Promise<RawReply> {
-  const publishes = entries.map((entry, i) => {
-    const publish = runPublishOf(entry, callerIp);
-    if (publish === undefined || !namesRun(headerNamesOf(entry)))
-      throw new HttpError(
-        'limit_reached',
-        `Entry ${i} belongs to no workflow run; a batch has messages of runs alone or none. Nothing was sent.`,
-      );
-    return publish;
-  });
+  const refusal = (place: number) =>
+    new HttpError(
+      'limit_reached',
+      `Entry ${place} belongs to no workflow run; a batch has messages of runs alone or none. Nothing was sent.`,
+    );
+  const other = entries.findIndex((entry) => !namesRun(headerNamesOf(entry)));
+  if (other >= 0) throw refusal(other);
+  const publishes = await runPublishesOf(entries, callerIp, refusal);
   const answers = await workflow.runs.accept(publishes);
   const reply = answers.map((answer, i) => runAnswerView(answer, publishes[i]?.destination ?? ''));
   return { status: 200, body: JSON.stringify(reply) };
 }
 
-/** An entry of a batch as one request of a run; `undefined` where it is none. */
-export function runPublishOf(entry: unknown, callerIp: string | null): PublishRequest | undefined {
-  const { success, data } = runEntrySchema.safeParse(entry);
-  if (!success) return undefined;
-  const body = typeof data.body === 'string' ? data.body : JSON.stringify(data.body ?? '');
-  return requestOf({ ...data, body: data.body == null ? '' : body, queue: null }, callerIp);
+/**
+ * Entries of a batch as requests of runs.
+ * @param refusal of an entry that is none
+ * @throws HttpError 412
+ */
+export async function runPublishesOf(
+  entries: readonly unknown[],
+  callerIp: string | null,
+  refusal: (place: number) => HttpError,
+): Promise<PublishRequest[]> {
+  const pace = new Pace();
+  const publishes: PublishRequest[] = [];
+  for (const [i, entry] of entries.entries()) {
+    const { success, data } = runEntrySchema.safeParse(entry);
+    if (!success) throw refusal(i);
+    const { body } = data;
+    const text = body == null ? '' : typeof body === 'string' ? body : await jsonText(body);
+    publishes.push(requestOf({ ...data, body: text, queue: null }, callerIp));
+    await pace.rest();
+  }
+  return publishes;
 }
 
 /** Of an entry that nobody has checked yet: those of a string or an array would be all of its places. */

@@ -84,8 +84,13 @@ export class Query {
     return this.values.get(key)?.map(({ text }) => text);
   }
 
+  /** Of a key that has one value. @throws HttpError 400 when it has different ones: which of them counts would be a guess */
   first(key: string): string | undefined {
-    return this.values.get(key)?.[0]?.text;
+    const values = this.values.get(key);
+    const text = values?.[0]?.text;
+    if (values?.some((other) => other.text !== text) === true)
+      throw new HttpError('invalid_request', `${key}: has more than one value`);
+    return text;
   }
 
   /** A whole number within its limits. @throws HttpError 400 */

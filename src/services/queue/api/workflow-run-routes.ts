@@ -4,8 +4,8 @@ import type { RawReply, RawRequest, RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
 import { cancelReply } from '../schemas.js';
 import type { FoundRuns } from '../workflow/run-search.js';
-import { stepEntry } from '../workflow/steps-body.js';
-import { arrayReply } from './array-reply.js';
+import { stepTexts } from '../workflow/steps-body.js';
+import { arrayOfTexts } from './array-reply.js';
 import { Query } from './query.js';
 import { CANCEL_KEYS, readCancelFilters, readRunCursor, runCursorText } from './run-filters.js';
 import { readSelection } from './selection.js';
@@ -139,7 +139,7 @@ const getWorkflowRunSteps: RawRoute<QueueDeps> = {
     const id = idOf(request);
     const steps = await workflow.runs.steps(id);
     if (steps === undefined) throw new HttpError('not_found', `There is no workflow run ${id} under way.`);
-    return arrayReply(steps, stepEntry);
+    return arrayOfTexts(steps, stepTexts);
   },
 };
 

@@ -5,7 +5,7 @@ import type { RawReply, RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
 import type { PublishRequest } from '../intake/addressed-messages.js';
 import { plainTriggerHeaders } from '../workflow/run-headers.js';
-import { entriesOf, runEntrySchema, runPublishOf } from './batch-routes.js';
+import { entriesOf, runEntrySchema, runPublishesOf } from './batch-routes.js';
 import { requestOf } from './publish-routes.js';
 
 const triggered = z.object({
@@ -68,14 +68,12 @@ const batchTrigger: RawRoute<QueueDeps> = {
   errors: ERRORS,
   handle: async ({ body }, { remoteAddress }, deps) => {
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
-    const requests = (await entriesOf(body)).map((entry, i) => {
-      const request = runPublishOf(entry, callerIp);
-      if (request !== undefined) return request;
-      throw new HttpError(
+    const refusal = (place: number) =>
+      new HttpError(
         'invalid_request',
-        `Entry ${i} is none: destination, headers, body. Nothing was started.`,
+        `Entry ${place} is none: destination, headers, body. Nothing was started.`,
       );
-    });
+    const requests = await runPublishesOf(await entriesOf(body), callerIp, refusal);
     return created(await trigger(requests, deps));
   },
 };

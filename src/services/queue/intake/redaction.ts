@@ -21,10 +21,27 @@ export function redacted(value: string | Buffer): string {
   return `REDACTED:${createHash('sha256').update(value).digest('hex')}`;
 }
 
+function hiding(redact: Redaction | undefined): (name: string) => boolean {
+  if (redact === undefined) return () => false;
+  const { headers } = redact;
+  return headers === 'all' ? () => true : (name) => headers.includes(name.toLowerCase());
+}
+
+export type HeaderLists = Readonly<Record<string, readonly string[]>>;
+
+/** Headers of an answer as the API shows them. */
+export function shownLists(headers: HeaderLists, redact?: Redaction): HeaderLists {
+  const hides = hiding(redact);
+  const shown = Object.entries(headers).map(([name, values]) => [
+    name,
+    hides(name) ? values.map(redacted) : values,
+  ]);
+  return Object.fromEntries(shown);
+}
+
 /** Headers as the API shows them: names in canonical case, lists of values. */
 export function shownHeaders(headers: HeaderMap, redact?: Redaction): Record<string, string[]> {
-  const hides = (name: string) =>
-    redact !== undefined && (redact.headers === 'all' || redact.headers.includes(name.toLowerCase()));
+  const hides = hiding(redact);
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       canonicalHeaderName(name),

@@ -1,6 +1,9 @@
+import { HttpError } from '../../../http/errors.js';
+import { jsonText, jsonTextWithin } from '../../../lib/json/json-text.js';
 import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { newMessageId } from '../message/message.js';
-import type { Run } from './run.js';
+import type { QueueSettings } from '../settings.js';
+import type { Invoker, Run } from './run.js';
 import type { Follow } from './run-changes.js';
 import { deliveryIn, stepMessage } from './run-messages.js';
 import { placeOf } from './run-request.js';
@@ -29,7 +32,7 @@ export interface ToldEnd {
 
 export interface TellTools {
   readonly rows: RunRows;
-  readonly lazyBytes: number;
+  readonly limits: QueueSettings['workflow'];
   /** Unix time in ms. */
   readonly now: number;
 }
@@ -37,27 +40,48 @@ export interface TellTools {
 /**
  * Appends the end of a run to the one that waits for it. A parent that has ended meanwhile is told nothing; its log shows
  * the invocation.
+ * @throws HttpError 412 when the parent has no room for the result: the run then fails, and the parent is told that
  */
 export async function tellParent(
   connection: Queryable,
   { invoker }: Run,
-  { body, isFailed = false, isCanceled = false }: ToldEnd,
-  { rows, lazyBytes, now }: TellTools,
+  end: ToldEnd,
+  { rows, limits, now }: TellTools,
   follow: Follow,
 ): Promise<void> {
   if (invoker === null) return;
   const parent = await rows.lock(connection, invoker.no);
   if (parent === undefined || parent.isOver) return;
-  const out = JSON.stringify({ body, isFailed, isCanceled });
-  const step = { ...invoker.step, out };
+  const step = Buffer.from(await toldStep(invoker, end, limits.maxStepBytes));
+  if (end.body !== undefined && parent.stepsBytes + step.length > limits.maxRunBytes)
+    throw new HttpError(
+      'limit_reached',
+      `With this result the steps of the run that waits for it have more than ${limits.maxRunBytes} bytes (workflow.maxRunBytes).`,
+    );
   const messageId = newMessageId(now);
   const later = await rows.append(connection, parent, {
     ...placeOf(invoker.step),
     kind: 'result',
     messageId,
-    body: Buffer.from(JSON.stringify(step)),
+    body: step,
   });
   if (later === undefined) return;
   const place = { id: messageId, seq: parent.nextSeq, delayMs: 0, now };
-  follow.send(stepMessage(later, deliveryIn(later, invoker.asked), place, lazyBytes));
+  follow.send(stepMessage(later, deliveryIn(later, invoker.asked), place, limits.lazyBytes));
+}
+
+/** A result is told as JSON in JSON: control characters become seven times as long. @throws HttpError 412 */
+async function toldStep(
+  { step }: Invoker,
+  { body, isFailed = false, isCanceled = false }: ToldEnd,
+  most: number,
+): Promise<string> {
+  if (body === undefined) return jsonText({ ...step, out: JSON.stringify({ isFailed, isCanceled }) });
+  const out = await jsonTextWithin({ body, isFailed, isCanceled }, most);
+  const text = out && (await jsonTextWithin({ ...step, out }, most));
+  if (text !== undefined) return text;
+  throw new HttpError(
+    'limit_reached',
+    `The result is larger than ${most} bytes (workflow.maxStepBytes) as the run that waits for it would be told it.`,
+  );
 }

@@ -49,9 +49,11 @@ export function stepMessage(
 
 const bodyBytes = (stepsBytes: number, count: number) => Math.ceil(stepsBytes / 3) * 4 + count * ENTRY_BYTES;
 
-/** Calls a third party. */
+/** Calls a third party. What is not to be seen of the run is not of its calls, unless they say something else. */
 export function callMessage(run: Run, call: CallRequest, place: MessagePlace): NewMessage {
-  const message = messageOf(run, call.delivery, place, { role: 'call', bytes: 0, headers: {} });
+  const redact = call.delivery.redact ?? run.settings.delivery.redact;
+  const delivery = redact === undefined ? call.delivery : { ...call.delivery, redact };
+  const message = messageOf(run, delivery, place, { role: 'call', bytes: 0, headers: {} });
   return { ...message, url: call.url, method: call.method, headers: call.delivery.headers, body: call.body };
 }
 
@@ -69,11 +71,16 @@ export function callbackMessage(
   });
 }
 
-/** Tells whoever is to know that the run has failed. */
+/**
+ * Tells whoever is to know that the run has failed. The body holds the payload and the headers of the run: where something
+ * of these is not to be seen, it is not either.
+ */
 export function failureMessage(run: Run, body: Buffer, place: MessagePlace): NewMessage | undefined {
-  const { failure } = run.settings;
+  const { failure, delivery: ofRun } = run.settings;
   if (failure === null) return undefined;
-  const message = messageOf(run, failure.delivery, place, {
+  const { redact = ofRun.redact && { body: true, headers: ofRun.redact.headers } } = failure.delivery;
+  const delivery = redact === undefined ? failure.delivery : { ...failure.delivery, redact };
+  const message = messageOf(run, delivery, place, {
     role: 'failure',
     bytes: 0,
     headers: {

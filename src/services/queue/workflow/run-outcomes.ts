@@ -192,7 +192,7 @@ export class RunOutcomes implements RunDeliveries {
     const failure = { messageId: message.id, dlqId, callback };
     await endRun(connection, run, { state: 'RUN_FAILED', failure }, { except: message.id }, rows, follow);
     if (told !== undefined) follow.send(told);
-    const tools = { rows, lazyBytes: config.workflow.lazyBytes, now: now() };
+    const tools = { rows, limits: config.workflow, now: now() };
     await tellParent(connection, run, { isFailed: true }, tools, follow);
   }
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJsonBody } from '../../../http/body.js';
 import { HttpError } from '../../../http/errors.js';
+import { jsonText, jsonTextWithin } from '../../../lib/json/json-text.js';
 import { Controls } from '../intake/control-headers.js';
 import { checkDestination } from '../intake/destination.js';
 import {
@@ -75,6 +76,9 @@ export interface InvokeRequest extends Addressed {
   readonly asked: AskedDelivery;
   readonly body: Buffer;
 }
+
+/** What a wait or an invocation says beside its data, in characters: it is kept, shown and told as a whole. */
+export const MAX_ASKED = 1024 * 1024;
 
 export type RunRequest = TriggerRequest | StepRequest | CallRequest | InvokeRequest;
 
@@ -205,8 +209,13 @@ async function readInvoke(
   const { step, workflowRunId, workflowRunCreatedAt, body } = envelope;
   if (typeof workflowRunId !== 'string' || typeof step !== 'object' || step === null)
     throw new HttpError('limit_reached', 'The body of an invoke names no run and step.');
+  if ((await jsonTextWithin([step, envelope.headers], MAX_ASKED)) === undefined)
+    throw new HttpError(
+      'limit_reached',
+      `The step and the headers of an invoke are larger than ${MAX_ASKED}.`,
+    );
   const payload =
-    typeof body === 'string' ? body : body === undefined || body === null ? '' : JSON.stringify(body);
+    typeof body === 'string' ? body : body === undefined || body === null ? '' : await jsonText(body);
   const createdMs = Number(workflowRunCreatedAt);
   return {
     kind: 'invoke',
@@ -340,8 +349,8 @@ export function placeOf(step: Readonly<Record<string, unknown>>): StepPlace {
   };
 }
 
-/** The body has it whole; Postgres' texts hold no NUL. */
-const columnText = (text: string, most: number) => text.slice(0, most).replaceAll('\0', '');
+/** The body has it whole; Postgres' texts hold no NUL and no half of a surrogate pair, which may be what a cut leaves. */
+const columnText = (text: string, most: number) => text.slice(0, most).toWellFormed().replaceAll('\0', '');
 
 /** Postgres' `int`. */
 const isCount = (value: unknown) =>

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { parseJsonBody } from '../../../http/body.js';
-import { redacted, shownHeaders } from '../intake/redaction.js';
+import { jsonText } from '../../../lib/json/json-text.js';
+import { type HeaderLists, redacted, shownHeaders, shownLists } from '../intake/redaction.js';
 import { canonicalHeaders, type Redaction } from '../message/message.js';
 import type { RunSettings } from './run.js';
 import { messageState, type ShownStep } from './run-groups.js';
@@ -127,7 +128,7 @@ export async function stepFields(step: ShownStep, bodies: StepBodies, record: Ru
       ? { out: shown(bodies.posted, delivery.redact) }
       : await postedFields(step, bodies, settings)),
     ...callFields(bodies.call, delivery.redact),
-    ...(await answerFields(bodies.answer, delivery.redact)),
+    ...(await answerFields(bodies.answer, bodies.call?.details?.redact ?? delivery.redact)),
     ...childFields(step, bodies.child),
     errors: message && errorsOf(message.id, record.errors),
   };
@@ -149,23 +150,30 @@ async function postedFields(
   const seconds = sleepFor === undefined ? undefined : secondsOf(sleepFor);
   const isWait = wait !== undefined || waitEventId !== undefined;
   return {
-    out: result === undefined || out == null ? undefined : hidden(textOf(out), delivery.redact),
+    out: result === undefined || out == null ? undefined : hidden(await textOf(out), delivery.redact),
     sleepFor: seconds,
     sleepUntil: typeof sleepUntil === 'number' ? Math.ceil(sleepUntil) : undefined,
-    waitEventId: isWait ? (wait?.event ?? waitEventId) : undefined,
+    waitEventId: isWait
+      ? (wait?.event ?? (typeof waitEventId === 'string' ? waitEventId : undefined))
+      : undefined,
     waitTimeoutDeadline: wait?.deadlineMs,
     waitTimeoutDuration: wait && `${Math.max(0, Math.round((wait.deadlineMs - first.createdMs) / 1_000))}s`,
     waitTimeout: isWait ? waitTimeout === true : undefined,
   };
 }
 
-const textOf = (out: unknown) => (typeof out === 'string' ? out : JSON.stringify(out));
+const textOf = (out: unknown) => (typeof out === 'string' ? out : jsonText(out));
+
+/** Characters of the longest duration that somebody writes. */
+const DURATION = 200;
 
 /** Python and JS name a duration as a number of seconds or with units. */
 function secondsOf(duration: unknown): number | undefined {
   const units = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800, mo: 2_592_000, y: 31_536_000 } as const;
   let seconds = 0;
-  const parts = String(duration).matchAll(/(\d+(?:\.\d+)?)(mo|[smhdwy])?/g);
+  const parts = String(duration)
+    .slice(0, DURATION)
+    .matchAll(/(\d+(?:\.\d+)?)(mo|[smhdwy])?/g);
   for (const [, count, unit] of parts) seconds += Number(count) * units[(unit ?? 's') as keyof typeof units];
   return Number.isFinite(seconds) ? Math.ceil(seconds) : undefined;
 }
@@ -186,7 +194,7 @@ async function answerFields(answer: Buffer | undefined, redact: Redaction | unde
   const { status, header, body } = (await parseJsonBody(answer)) as Fields;
   return {
     callResponseStatus: status,
-    callResponseHeaders: header,
+    callResponseHeaders: header && shownLists(header as HeaderLists, redact),
     callResponseBody: shown(Buffer.from(String(body ?? ''), 'base64'), redact),
   };
 }

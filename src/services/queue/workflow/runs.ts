@@ -140,13 +140,7 @@ export class Runs {
 
   private tell(connection: Queryable, run: Run, end: Parameters<typeof tellParent>[2], follow: Follow) {
     const { rows, config, now } = this.tools;
-    return tellParent(
-      connection,
-      run,
-      end,
-      { rows, lazyBytes: config.workflow.lazyBytes, now: now() },
-      follow,
-    );
+    return tellParent(connection, run, end, { rows, limits: config.workflow, now: now() }, follow);
   }
 
   private change(

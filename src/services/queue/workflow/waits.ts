@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
+import { jsonText } from '../../../lib/json/json-text.js';
 import { Mutex } from '../../../lib/mutex.js';
 import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Guard } from '../intake/destination.js';
@@ -8,7 +9,7 @@ import type { QueueSettings } from '../settings.js';
 import type { Run } from './run.js';
 import type { Follow, RunChanges } from './run-changes.js';
 import { deliveryIn, stepMessage, timerMessage } from './run-messages.js';
-import { placeOf } from './run-request.js';
+import { MAX_ASKED, placeOf } from './run-request.js';
 import type { RunRows } from './run-rows.js';
 import { type KeptWait, readWait, type WaitRequest } from './wait-request.js';
 import type { Wait, WaitOfRun, WaitRows } from './wait-rows.js';
@@ -83,12 +84,9 @@ export class Waits {
    */
   async wait(segment: string, body: Buffer): Promise<void> {
     const { config, guard, now, changes, rows } = this.tools;
-    const { maxRetries, maxStepBytes } = config.workflow;
-    if (body.length > maxStepBytes)
-      throw new HttpError(
-        'limit_reached',
-        `A wait is larger than ${maxStepBytes} bytes (workflow.maxStepBytes).`,
-      );
+    const { maxRetries } = config.workflow;
+    if (body.length > MAX_ASKED)
+      throw new HttpError('limit_reached', `A wait is larger than ${MAX_ASKED} bytes.`);
     const limits = { maxRetries: Math.max(maxRetries, config.maxRetries), maxDelay: config.maxDelay };
     const request = await readWait(segment, body, { limits, guard, now: now() });
     this.demandRabbit();
@@ -106,8 +104,15 @@ export class Waits {
   private async begin(connection: Queryable, run: Run, request: WaitRequest, follow: Follow): Promise<void> {
     const { rows, waitRows, now, config } = this.tools;
     const { event, place, kept, timeoutMs } = request;
-    if (run.nextSeq + 1 >= config.workflow.maxSteps)
+    const { maxSteps, maxRunBytes } = config.workflow;
+    if (run.nextSeq + 1 >= maxSteps)
       throw new HttpError('limit_reached', `The run has ${run.nextSeq} steps already (workflow.maxSteps).`);
+    // what events bring is not known before
+    if (run.stepsBytes >= maxRunBytes)
+      throw new HttpError(
+        'limit_reached',
+        `The steps of the run have ${run.stepsBytes} bytes already (workflow.maxRunBytes).`,
+      );
     const timerId = newMessageId(now());
     const meta = { event, deadlineMs: now() + timeoutMs };
     const step = { ...place, kind: 'wait' as const, messageId: timerId, body: Buffer.alloc(0), meta };
@@ -234,7 +239,7 @@ export class Waits {
   ): Promise<{ later: Run; messageId: string } | undefined> {
     const { rows, config, now } = this.tools;
     const messageId = newMessageId(now());
-    const body = Buffer.from(JSON.stringify(endedStep(kept, event, end)));
+    const body = Buffer.from(await jsonText(endedStep(kept, event, end)));
     const later = await rows.append(connection, run, {
       ...placeOf(kept.step),
       kind: 'result',
