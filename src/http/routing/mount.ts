@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request } from 'express';
+import { ByteBudget } from '../../lib/byte-budget.js';
 import { nextTurn } from '../../lib/slices.js';
 import { hasBody, NOTHING, readBody } from '../body.js';
 import { HttpError, toHttpError } from '../errors.js';
@@ -20,6 +21,9 @@ const TURN_BYTES = 16 * 1024;
 
 /** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
 export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
+
+/** Bytes of bodies that may come at once, on one path, from those who show no credentials: each is in memory until it is answered. */
+const OPEN_BYTES = 32 * 1024 * 1024;
 
 /** Whoever calls a route that asks for no credentials. */
 const ANYBODY: Principal = { name: 'anybody', access: 'full' };
@@ -87,6 +91,7 @@ export function dispatcher(
   const get = byMethod.get('GET');
   if (get !== undefined && get.changesData !== true && !byMethod.has('HEAD')) byMethod.set('HEAD', get);
   const allow = [...byMethod.keys()].join(', ');
+  const openRoom = new ByteBudget(OPEN_BYTES);
 
   return (request) => {
     const { exchange } = request;
@@ -98,10 +103,24 @@ export function dispatcher(
       return;
     }
     exchange.operationId = route.operationId;
+    if (route.isOpen === true && !takesRoom(request, openRoom, limitOf(route, instance))) {
+      exchange.fail(new HttpError('too_many_requests', undefined, { retryAfter: 1 }));
+      return;
+    }
     const work =
       route.kind === 'raw' ? serveRaw(route, request, instance) : serveJson(route, request, instance);
     work.catch((error: unknown) => exchange.fail(toHttpError(error)));
   };
+}
+
+/** Takes room for the body of a request until that is over. @returns false where there is none */
+function takesRoom(request: MountedRequest, room: ByteBudget, limit: number): boolean {
+  if (!hasBody(request)) return true;
+  // one that does not say its length may have as much as is allowed
+  const bytes = Math.min(limit, Number(request.headers['content-length'] ?? limit));
+  if (!room.take(bytes)) return false;
+  request.exchange.onOver(() => room.giveBack(bytes));
+  return true;
 }
 
 /** A body that keeps coming has the time that `http.requestTimeoutMs` gives it: the deadline of the answer begins behind it. */
