@@ -61,9 +61,11 @@ export interface LaneDoor {
   /** Takes a place at once. @returns whether there was one */
   tryEnter(): boolean;
   /** Resolves when the caller has a place. @throws NoSlot, or what `signal` aborts with */
-  enter(signal: AbortSignal): Promise<void>;
+  enter(signal?: AbortSignal): Promise<void>;
   /** Gives the place back. @param enteredAt when it was taken, on the slots' clock */
   leave(enteredAt: number): void;
+  /** Does `work` in a place, for which it waits. @throws as `enter`, and what `work` throws */
+  use<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 /**
@@ -94,7 +96,7 @@ export class FairSlots {
     const tenant = this.tenants.get(tenantName) ?? { held: 0, waiting: 0 };
     this.tenants.set(tenantName, tenant);
     const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0, average: 0 };
-    return {
+    const door: LaneDoor = {
       tryEnter: () => {
         if (lane.waiting.size > 0 || !this.mayTake(lane)) return false;
         this.take(lane);
@@ -108,7 +110,17 @@ export class FairSlots {
         this.free++;
         if (this.waiting.size > 0) this.serve();
       },
+      use: async (work, signal) => {
+        if (!door.tryEnter()) await door.enter(signal);
+        const enteredAt = this.now();
+        try {
+          return await work();
+        } finally {
+          door.leave(enteredAt);
+        }
+      },
     };
+    return door;
   }
 
   /** Tells all who wait that there is no use in it: in turn, each would find out for itself. */
@@ -131,14 +143,14 @@ export class FairSlots {
     if (lane.average <= SLOW_MS) this.quickAt = this.now();
   }
 
-  private wait(lane: Lane, signal: AbortSignal): Promise<void> {
+  private wait(lane: Lane, signal?: AbortSignal): Promise<void> {
     const { tenant } = lane;
     const { maxWaiting, waitMs } = this.options;
     if (tenant.waiting >= maxWaiting) return Promise.reject(new NoSlot('full'));
     return new Promise((resolve, reject) => {
       const end = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
+        signal?.removeEventListener('abort', onAbort);
         lane.waiting.delete(waiter);
         if (lane.waiting.size === 0) this.waiting.delete(lane);
         tenant.waiting--;
@@ -147,7 +159,7 @@ export class FairSlots {
         end();
         reject(error);
       };
-      const onAbort = () => giveUp(signal.reason);
+      const onAbort = () => giveUp(signal?.reason);
       const timer = setTimeout(() => giveUp(new NoSlot('late')), waitMs);
       const waiter: Waiter = {
         giveUp,
@@ -160,8 +172,8 @@ export class FairSlots {
       tenant.waiting++;
       lane.waiting.add(waiter);
       this.waiting.add(lane);
-      if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort);
+      if (signal?.aborted) onAbort();
+      else signal?.addEventListener('abort', onAbort);
     });
   }
 

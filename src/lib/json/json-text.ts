@@ -50,14 +50,11 @@ class Writer {
   }
 
   private *longString(value: string): Generator<void> {
-    this.add('"');
-    for (let from = 0; from < value.length && this.left >= 0; ) {
-      const to = cut(value, from + PART);
-      this.add(JSON.stringify(value.slice(from, to)).slice(1, -1));
-      from = to;
+    for (const text of stringTexts(value)) {
+      if (this.left < 0) return;
+      this.add(text);
       yield;
     }
-    this.add('"');
   }
 
   private *array(values: readonly unknown[]): Generator<void> {
@@ -86,6 +83,21 @@ class Writer {
   }
 }
 
+/** A string's JSON in parts, none of which ends within a surrogate pair. */
+export function* stringTexts(value: string): Generator<string> {
+  if (value.length <= PART) {
+    yield JSON.stringify(value);
+    return;
+  }
+  yield '"';
+  for (let from = 0; from < value.length; ) {
+    const to = cut(value, from + PART);
+    yield JSON.stringify(value.slice(from, to)).slice(1, -1);
+    from = to;
+  }
+  yield '"';
+}
+
 /** The place itself, or the one before it where that is within a surrogate pair. */
 function cut(text: string, wanted: number): number {
   if (wanted >= text.length) return text.length;
@@ -101,4 +113,29 @@ export async function jsonText(value: unknown): Promise<string> {
 /** @param most characters of its text @returns `undefined` when it has more */
 export async function jsonTextWithin(value: unknown, most: number): Promise<string | undefined> {
   return (await sliced(textInPieces(value, most)))?.join('');
+}
+
+/**
+ * An array's JSON, so many elements at a time: between them others have their turn.
+ * @param view what stands for an element; default: itself
+ */
+export async function arrayText<T>(
+  elements: readonly T[],
+  atOnce: number,
+  view: (element: T) => unknown = (element) => element,
+): Promise<string> {
+  return sliced(arrayInPieces(elements, atOnce, view));
+}
+
+function* arrayInPieces<T>(
+  elements: readonly T[],
+  atOnce: number,
+  view: (element: T) => unknown,
+): Generator<void, string> {
+  const pieces: string[] = [];
+  for (let at = 0; at < elements.length; at += atOnce) {
+    pieces.push(JSON.stringify(elements.slice(at, at + atOnce).map(view)).slice(1, -1));
+    yield;
+  }
+  return `[${pieces.join(',')}]`;
 }

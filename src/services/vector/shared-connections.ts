@@ -52,16 +52,15 @@ export class SharedConnections {
     };
   }
 
-  private async through<T>(door: LaneDoor, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-    if (!door.tryEnter()) await door.enter(signal);
-    const enteredAt = this.slots.now();
-    try {
-      return await work();
-    } catch (error) {
-      if (isUnreachable(error)) this.slots.refuse(error);
-      throw error;
-    } finally {
-      door.leave(enteredAt);
-    }
+  private through<T>(door: LaneDoor, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const told = async () => {
+      try {
+        return await work();
+      } catch (error) {
+        if (isUnreachable(error)) this.slots.refuse(error);
+        throw error;
+      }
+    };
+    return door.use(told, signal);
   }
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { foreignBodies } from '../../support/queue/foreign-bodies.js';
 import {
   type QueueNamespace,
   queueNamespace,
@@ -70,17 +71,7 @@ const KEYS = [
     '',
   ],
 ];
-const foreign = fc.oneof(
-  fc.jsonValue().map((value) => JSON.stringify(value)),
-  fc
-    .array(fc.tuple(fc.constantFrom(...KEYS), fc.jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 3 })
-    // written out, since an object would lose `__proto__`
-    .map(
-      (pairs) =>
-        `{${pairs.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`,
-    ),
-  fc.string({ minLength: 1 }).filter((text) => text.trim() !== ''),
-);
+const foreign = foreignBodies(KEYS);
 
 /** A body that bounds by number or time alone names everything within it, on purpose. */
 const namesMany = (body: string) => /"(count|fromDate|toDate)"/.test(body);

@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { Client as QueueClient, Receiver } from '@upstash/qstash';
 import { Client, serve, type WorkflowContext } from '@upstash/workflow';
 import { eventually } from '../eventually.js';
+import { type RunningGateway, startGateway } from '../gateway.js';
 import { TOKENS } from '../tokens.js';
+import { type QueueNamespace, queueNamespace } from './queue.js';
 
 /** One request to an endpoint. */
 export interface Call {
@@ -96,6 +98,64 @@ export async function startWorkflowSite(
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+export interface WorkflowsUnderTest {
+  readonly namespace: QueueNamespace;
+  readonly gateway: Pick<RunningGateway, 'url'>;
+  readonly site: WorkflowSite;
+  /** Of a workflow or an endpoint that nobody else has. */
+  readonly freshPath: () => string;
+  /** Requests that came to an endpoint. */
+  readonly callsOf: (url: string) => readonly Call[];
+}
+
+/**
+ * A gateway with the queue alone and an application of workflows for the tests of a file, whose paths begin with `name`.
+ * @param settings of the queue
+ * @param token the queue's, where it is not the tests' usual one
+ */
+export function workflowsUnderTest(
+  name: string,
+  settings: Readonly<Record<string, unknown>> = {},
+  token: string = TOKENS.queue,
+): WorkflowsUnderTest {
+  const namespace = queueNamespace(settings);
+  let gateway: RunningGateway | undefined;
+  let site: WorkflowSite | undefined;
+  const url = () => (gateway as RunningGateway).url;
+  beforeAll(async () => {
+    gateway = await startGateway({ queue: namespace.config }, { PORTICO_QUEUE_TOKEN: token });
+    site = await startWorkflowSite(url, token);
+    await eventually(async () => expect((await fetch(`${url()}/readyz`)).status).toBe(200));
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await site?.stop();
+    await namespace.remove();
+  });
+  let paths = 0;
+  return {
+    namespace,
+    gateway: {
+      get url() {
+        return url();
+      },
+    },
+    site: new Proxy({} as WorkflowSite, {
+      get: (_, key) => (site as WorkflowSite)[key as keyof WorkflowSite],
+    }),
+    freshPath: () => `/${name}-${++paths}`,
+    callsOf: (endpoint) =>
+      (site as WorkflowSite).calls.filter(({ path }) => path === new URL(endpoint).pathname),
+  };
+}
+
+/** The SDK writes out every run and request that fails, which in some files are many. */
+export function silenceSdk(): void {
+  beforeAll(() => {
+    for (const level of ['error', 'warn'] as const) jest.spyOn(console, level).mockImplementation();
+  });
 }
 
 export interface RunRow {

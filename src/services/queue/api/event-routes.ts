@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import type { RawRequest, RawRoute } from '../../../http/route.js';
-import { sliced } from '../../../lib/slices.js';
+import { arrayText } from '../../../lib/json/json-text.js';
 import type { QueueDeps } from '../deps.js';
 import { redacted } from '../intake/redaction.js';
 import { canonicalHeaders } from '../message/message.js';
@@ -103,20 +103,11 @@ async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'e
       throw new HttpError('invalid_request', `state: there is no ${state}`);
   const { entries, next } = await events.list(readFilters(query, FILTERS, 9), readPage(query));
   const cursor = next === undefined ? '' : `,"cursor":"${next.at}-${next.seq}"`;
-  return { status: 200, body: `{"${key}":${await sliced(entriesJson(entries))}${cursor}}` };
+  return { status: 200, body: `{"${key}":${await arrayText(entries, STEP, entryView)}${cursor}}` };
 }
 
 /** Entries that are written between two places to rest. */
 const STEP = 20;
-
-function* entriesJson(entries: readonly LogEntry[]): Generator<void, string> {
-  const texts: string[] = [];
-  for (const [i, entry] of entries.entries()) {
-    texts.push(JSON.stringify(entryView(entry)));
-    if (i % STEP === STEP - 1) yield;
-  }
-  return `[${texts.join(',')}]`;
-}
 
 function logRoute(key: 'events' | 'logs'): RawRoute<QueueDeps> {
   return {

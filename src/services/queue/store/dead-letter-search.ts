@@ -1,12 +1,10 @@
 import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Conditions } from './conditions.js';
 import { tableOf } from './statements.js';
-import { StepSize } from './step-size.js';
+import { searchInSteps } from './step-search.js';
 
 /** Letters that one statement looks at, at most. */
 const STEP = 5_000;
-/** A search that has found too little goes on for so long, in ms; the cursor says where it stopped. */
-const SEARCH_MS = 3_000;
 /** Ids in one request, and more. */
 const MOST_NAMED = 20_000;
 
@@ -66,18 +64,10 @@ export class DeadLetterSearch {
   }
 
   async find(query: DeadLetterQuery, page: DeadLetterPage): Promise<FoundLetters> {
-    const until = performance.now() + SEARCH_MS;
-    const letters: FoundLetter[] = [];
-    const size = new StepSize(STEP);
-    for (let { after } = page; ; ) {
-      const rest = { ...page, after, count: page.count - letters.length };
-      const { found, bound } = await size.run((most) => this.step(query, rest, most));
-      letters.push(...found.slice(0, rest.count));
-      if (found.length > rest.count) return { letters, next: letters.at(-1) };
-      if (bound === undefined) return { letters, next: undefined };
-      if (performance.now() > until) return { letters, next: bound };
-      after = bound;
-    }
+    const { found, next } = await searchInSteps(STEP, page, (after, count, most) =>
+      this.step(query, { ...page, after, count }, most),
+    );
+    return { letters: found, next };
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Message } from '../message/message.js';
 import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
 import { tableOf } from './statements.js';
+import { SEARCH_MS } from './step-search.js';
 import { StepSize } from './step-size.js';
 
 export interface LogEntry extends LogPlace {
@@ -59,8 +60,6 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 const JSON_WEIGHT = 16;
 /** Entries that one statement looks at, at most: with their messages 80 ms, where it may take 1,300. */
 const STEP = 10_000;
-/** A search that has found too little goes on for so long, in ms; the reply's cursor says where it stopped. */
-const SEARCH_MS = 3_000;
 
 /** What happened to messages. Entries are written by the statements that make it happen. */
 export class EventLog {

@@ -12,7 +12,6 @@ const MAX_WAITING = 1_000;
  * are connections would leave deliveries and publishes none.
  */
 export class ListingConnections implements Queryable {
-  private readonly slots: FairSlots;
   private readonly door: LaneDoor;
 
   constructor(
@@ -20,20 +19,10 @@ export class ListingConnections implements Queryable {
     poolSize: number,
   ) {
     const capacity = Math.max(1, Math.floor(poolSize / PART));
-    this.slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting: MAX_WAITING });
-    this.door = this.slots.lane('listings');
+    this.door = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting: MAX_WAITING }).lane('listings');
   }
 
   /** @throws NoSlot, and what the database throws */
-  readonly query: Queryable['query'] = async (...statement) => {
-    if (!this.door.tryEnter()) await this.door.enter(UNENDED);
-    const enteredAt = this.slots.now();
-    try {
-      return await this.database.query(...statement);
-    } finally {
-      this.door.leave(enteredAt);
-    }
-  };
+  readonly query: Queryable['query'] = (...statement) =>
+    this.door.use(() => this.database.query(...statement));
 }
-
-const UNENDED = new AbortController().signal;

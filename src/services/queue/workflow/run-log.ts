@@ -1,3 +1,4 @@
+import { stringTexts } from '../../../lib/json/json-text.js';
 import { Pace } from '../../../lib/slices.js';
 import { inPieces } from '../store/pieces.js';
 import { groupsOf, type ShownStep, type StepGroup } from './run-groups.js';
@@ -55,7 +56,7 @@ async function* runText(record: RunRecord, records: RunRecords): AsyncGenerator<
   yield ']';
   if (run.resultBytes > 0) {
     yield ',"workflowRunResponse":';
-    yield* stringText(shown(await records.result(run), run.settings.delivery.redact) as string);
+    yield* stringTexts(shown(await records.result(run), run.settings.delivery.redact) as string);
   }
   yield '}';
 }
@@ -151,22 +152,11 @@ function* objectText(fields: Readonly<Record<string, unknown>>): Generator<strin
   for (const [key, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     yield `${separator}${JSON.stringify(key)}:`;
-    if (typeof value === 'string') yield* stringText(value);
+    if (typeof value === 'string') yield* stringTexts(value);
     else yield JSON.stringify(value);
     separator = ',';
   }
   yield separator === '{' ? '{}' : '}';
-}
-
-/** Halves of a pair that a part cuts are escaped each by itself, and are a pair again when they are read. */
-function* stringText(text: string): Generator<string> {
-  if (text.length <= TEXT) {
-    yield JSON.stringify(text);
-    return;
-  }
-  yield '"';
-  for (let at = 0; at < text.length; at += TEXT) yield JSON.stringify(text.slice(at, at + TEXT)).slice(1, -1);
-  yield '"';
 }
 
 /** Short texts gathered, so that each is worth a write. */

@@ -1,13 +1,11 @@
 import type { Queryable } from '../../../lib/postgres/postgres.js';
 import type { Conditions } from '../store/conditions.js';
 import { tableOf } from '../store/statements.js';
-import { StepSize } from '../store/step-size.js';
+import { searchInSteps } from '../store/step-search.js';
 import type { RunState } from './run.js';
 
 /** Runs that one statement looks at, at most. */
 const STEP = 20_000;
-/** A search that has found too little goes on for so long, in ms; the cursor says where it stopped. */
-const SEARCH_MS = 3_000;
 
 /** Where a page begins: behind this run, in the order of their start, the newest first. */
 export interface RunCursor {
@@ -58,18 +56,10 @@ export class RunSearch {
 
   /** @param after the run behind which the search begins */
   async find(query: RunQuery, count: number, after?: RunCursor): Promise<FoundRuns> {
-    const until = performance.now() + SEARCH_MS;
-    const runs: RunCursor[] = [];
-    const size = new StepSize(STEP);
-    for (let last = after; ; ) {
-      const rest = count - runs.length;
-      const { found, bound } = await size.run((most) => this.step(query, last, rest, most));
-      runs.push(...found.slice(0, rest));
-      if (found.length > rest) return { runs, next: runs.at(-1) };
-      if (bound === undefined) return { runs, next: undefined };
-      if (performance.now() > until) return { runs, next: bound };
-      last = bound;
-    }
+    const { found, next } = await searchInSteps(STEP, { count, after }, (last, rest, most) =>
+      this.step(query, last, rest, most),
+    );
+    return { runs: found, next };
   }
 
   /** Those of these ids that are under way, at most one of each. */

@@ -2,6 +2,7 @@ import { Client } from '@upstash/workflow';
 import fc from 'fast-check';
 import { eventually } from '../../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../../support/gateway.js';
+import { foreignBodies } from '../../../support/queue/foreign-bodies.js';
 import { type QueueNamespace, queueNamespace } from '../../../support/queue/queue.js';
 import { TOKENS } from '../../../support/tokens.js';
 
@@ -90,17 +91,7 @@ const KEYS = [
     '',
   ],
 ];
-const foreign = fc.oneof(
-  fc.jsonValue().map((value) => JSON.stringify(value)),
-  fc
-    .array(fc.tuple(fc.constantFrom(...KEYS), fc.jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 3 })
-    // written out, since an object would lose `__proto__`
-    .map(
-      (pairs) =>
-        `{${pairs.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`).join(',')}}`,
-    ),
-  fc.string({ minLength: 1 }).filter((text) => text.trim() !== ''),
-);
+const foreign = foreignBodies(KEYS);
 
 describe('what names no run cancels none', () => {
   let there: string[];

@@ -1,39 +1,18 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { type CallSettings, WorkflowNonRetryableError } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
 const MIB = 1024 * 1024;
 /** `npm run test:full` asks for 5 MiB. */
 const SIZE = Number(process.env.PORTICO_TEST_MIB ?? 2) * MIB;
 
+silenceSdk();
+
 /** Calls to third parties, and payloads and results that are large. */
-const namespace = queueNamespace({ workflow: { maxCallResponse: SIZE + 1_024 } });
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  for (const level of ['error', 'warn'] as const) jest.spyOn(console, level).mockImplementation();
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
+const { namespace, site, freshPath, callsOf } = workflowsUnderTest('calls', {
+  workflow: { maxCallResponse: SIZE + 1_024 },
 });
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/calls-${++paths}`;
-const callsOf = (url: string) => site.calls.filter(({ path }) => path === new URL(url).pathname);
 
 /** A workflow that calls once. @returns what its step got, and the deliveries that brought the answer */
 async function called(settings: object) {

@@ -1,38 +1,16 @@
 import type { WorkflowContext } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
 /** Rounds of three runs that end and are cancelled at once; `npm run test:full` asks for more. */
 const ROUNDS = Number(process.env.PORTICO_TEST_ROUNDS ?? 20);
 
+silenceSdk();
+
 /** Runs that start other runs. */
-const namespace = queueNamespace();
-let gateway: RunningGateway;
-let site: WorkflowSite;
+const { namespace, site, freshPath } = workflowsUnderTest('children');
 
 jest.setTimeout(120_000 + ROUNDS * 3_000);
-
-beforeAll(async () => {
-  for (const level of ['error', 'warn'] as const) jest.spyOn(console, level).mockImplementation();
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/children-${++paths}`;
 
 /** A workflow that starts the one at `child` and brings what it got. */
 const parentOf = (child: string, options: object = {}) =>

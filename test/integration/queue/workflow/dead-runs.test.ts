@@ -1,34 +1,10 @@
 import type { CallSettings } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
 import { TOKENS } from '../../../support/tokens.js';
 
-const namespace = queueNamespace();
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  // the SDK writes out every run that fails, which here is most
-  jest.spyOn(console, 'error').mockImplementation();
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/dead-${++paths}`;
+silenceSdk();
+const { namespace, gateway, site, freshPath } = workflowsUnderTest('dead');
 
 const call = (method: string, path: string, body?: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/queue${path}`, {

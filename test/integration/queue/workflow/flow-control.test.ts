@@ -1,32 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallSettings, WorkflowContext } from '@upstash/workflow';
-import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
-const namespace = queueNamespace();
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/flow-${++paths}`;
+const { namespace, site, freshPath } = workflowsUnderTest('flow');
 
 /** Counts how many are at work at once. */
 function gauge() {

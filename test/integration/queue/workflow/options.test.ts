@@ -5,36 +5,12 @@ import {
   WorkflowRetryAfterError,
 } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
+
+silenceSdk();
 
 /** What a run is started with, as the SDK asks for it. */
-const namespace = queueNamespace();
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  // the SDK writes out every run that fails, which here is many
-  for (const level of ['error', 'warn'] as const) jest.spyOn(console, level).mockImplementation();
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/options-${++paths}`;
-const callsOf = (url: string) => site.calls.filter(({ path }) => path === new URL(url).pathname);
+const { namespace, site, freshPath, callsOf } = workflowsUnderTest('options');
 
 type Shown = Record<string, unknown> & { failureFunction?: { state: string } };
 

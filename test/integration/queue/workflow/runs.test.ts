@@ -1,33 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CallSettings, WorkflowNonRetryableError } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, workflowsUnderTest } from '../../../support/queue/workflow.js';
 import { TOKENS } from '../../../support/tokens.js';
 
-const namespace = queueNamespace({ maxRetries: 5, workflow: { lazyBytes: 8_192 } });
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
+const { namespace, gateway, site, freshPath } = workflowsUnderTest('workflow', {
+  maxRetries: 5,
+  workflow: { lazyBytes: 8_192 },
 });
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
-
-let paths = 0;
-const freshPath = () => `/workflow-${++paths}`;
 
 it('runs a workflow: its code once a step, its result kept', async () => {
   const ran: string[] = [];

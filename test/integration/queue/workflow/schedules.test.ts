@@ -1,31 +1,14 @@
 import { Client as QueueClient } from '@upstash/qstash';
 import { WorkflowNonRetryableError } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, workflowsUnderTest } from '../../../support/queue/workflow.js';
 import { TOKENS } from '../../../support/tokens.js';
 
-const namespace = queueNamespace();
-let gateway: RunningGateway;
-let site: WorkflowSite;
+const { namespace, gateway, site } = workflowsUnderTest('scheduled');
 let client: QueueClient;
 
-beforeAll(async () => {
-  gateway = await startGateway({ queue: namespace.config });
-  site = await startWorkflowSite(() => gateway.url);
+beforeAll(() => {
   client = new QueueClient({ baseUrl: `${gateway.url}/queue`, token: TOKENS.queue });
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
 });
 
 /** Lets a schedule's time come. */

@@ -2,35 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowContext } from '@upstash/workflow';
 import { eventually } from '../../../support/eventually.js';
-import { type RunningGateway, startGateway } from '../../../support/gateway.js';
-import { queueNamespace } from '../../../support/queue/queue.js';
-import {
-  endedRuns,
-  resultOf,
-  startWorkflowSite,
-  type WorkflowSite,
-} from '../../../support/queue/workflow.js';
+import { endedRuns, resultOf, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
 /** As `npm start` makes it: webhooks' addresses are made of its UserID. */
 const TOKEN = btoa(JSON.stringify({ UserID: 'operator', Password: randomBytes(24).toString('base64url') }));
 
-const namespace = queueNamespace({ maxMessageSize: 65_536, workflow: { maxNotes: 3 } });
-let gateway: RunningGateway;
-let site: WorkflowSite;
-
-beforeAll(async () => {
-  gateway = await startGateway({ queue: namespace.config }, { PORTICO_QUEUE_TOKEN: TOKEN });
-  site = await startWorkflowSite(() => gateway.url, TOKEN);
-  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
-});
-afterAll(async () => {
-  await gateway?.stop();
-  await site?.stop();
-  await namespace.remove();
-});
+const { namespace, gateway, site, freshPath } = workflowsUnderTest(
+  'waits',
+  { maxMessageSize: 65_536, workflow: { maxNotes: 3 } },
+  TOKEN,
+);
 
 let names = 0;
-const freshPath = () => `/waits-${++names}`;
 const freshEvent = () => `event-${++names}-${randomBytes(4).toString('hex')}`;
 
 const post = (path: string, body?: string, headers: Record<string, string> = {}) =>

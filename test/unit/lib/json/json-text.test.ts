@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { jsonText, jsonTextWithin } from '../../../../src/lib/json/json-text.js';
+import { arrayText, jsonText, jsonTextWithin, stringTexts } from '../../../../src/lib/json/json-text.js';
 
 const long = fc
   .tuple(fc.constantFrom('x', '\u0001', '"', 'é', '😀', '\ud83d', 'a😀'), fc.nat({ max: 200_000 }))
@@ -27,5 +27,20 @@ test('takes as many characters as it may, and not one more', async () => {
     expect(await jsonTextWithin(given, text.length)).toBe(text);
     expect(await jsonTextWithin(given, text.length - 1)).toBeUndefined();
   });
+  await fc.assert(property, { numRuns: 50 });
+});
+
+test('makes the same of a string and of an array, in whatever parts', async () => {
+  const elements = fc.array(fc.jsonValue({ maxDepth: 1 }), { maxLength: 20 });
+  const property = fc.asyncProperty(
+    long,
+    elements,
+    fc.integer({ min: 1, max: 7 }),
+    async (text, list, atOnce) => {
+      expect([...stringTexts(text)].join('')).toBe(JSON.stringify(text));
+      expect(await arrayText(list, atOnce)).toBe(JSON.stringify(list));
+      expect(await arrayText(list, atOnce, (one) => [one])).toBe(JSON.stringify(list.map((one) => [one])));
+    },
+  );
   await fc.assert(property, { numRuns: 50 });
 });
