@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { createLogger } from '../../../src/lib/logger.js';
+import { Connection } from '../../../src/services/kv/redis/connection.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { eventually } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
@@ -71,6 +73,29 @@ describe('TLS', () => {
       expect((await operatorPage(unknown, '/readyz')).text).toMatch(/not connected \(\w/),
     );
     expect((await kvRequest(unknown, ['PING'])).status).toBe(503);
+  });
+
+  it('ends at any moment of a handshake with a stranger, and the process lives', async () => {
+    const server = await redis({ tls: 'server' });
+    const { ca } = await makeCertificates(join(server.folder, 'stranger'));
+    const endpoint = { host: '127.0.0.1', port: server.port, db: 0, tls: { ca: await readFile(ca) } };
+    const log = createLogger('error', { write: () => undefined });
+    const onSocket = () => undefined;
+    // an error that nobody hears fails the test; without the listener more than half of these have one
+    const endsAfter = async (ms: number) => {
+      const connection = new Connection({
+        endpoint,
+        connectTimeoutMs: 60_000,
+        log,
+        onSocket,
+        givesUp: false,
+      });
+      await setTimeout(ms);
+      connection.close();
+    };
+    for (let round = 0; round < 10; round += 1)
+      await Promise.all(Array.from({ length: 30 }, (_, index) => endsAfter(index)));
+    await serves(await gatewayFor({ url: server.url, tls: { ca: server.certificates?.ca } }));
   });
 
   it('reads its files with the configuration: what is wrong is named by its key', async () => {

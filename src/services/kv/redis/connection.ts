@@ -83,7 +83,10 @@ export class Connection implements Follower {
       });
       options.endpoint.sentinels.followers?.add(this);
     }
-    this.redis.on('connect', () => this.limitLogin());
+    this.redis.on('connect', () => {
+      this.hearFurtherErrors();
+      this.limitLogin();
+    });
     this.redis.on('ready', () => this.handOver());
   }
 
@@ -115,7 +118,18 @@ export class Connection implements Follower {
 
   close(): void {
     this.options.endpoint.sentinels?.followers?.delete(this);
+    this.hearFurtherErrors();
     this.redis.disconnect();
+  }
+
+  /**
+   * ioredis listens for one error of a socket, and one that nobody hears ends the process. An encrypted socket can have
+   * two: a certificate that is refused while the connection is being closed, and then the server's alert; or the alert
+   * that a certificate is missing, and then the login that can no longer be written.
+   */
+  private hearFurtherErrors(): void {
+    const socket = this.redis.stream as Socket | undefined;
+    socket?.on('error', () => undefined);
   }
 
   /** ioredis says that all Sentinels are unreachable whenever it begins their list again, even if each of them answered. */
