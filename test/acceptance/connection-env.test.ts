@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { type KafkaNamespace, kafkaNamespace } from '../support/broker/kafka.js';
 import { gatewayEnvironment } from '../support/environment.js';
 import { freePort } from '../support/free-port.js';
-import { removeQueueService } from '../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { TOKEN_VARIABLES } from '../support/tokens.js';
 import { dropSchema } from '../support/vector.js';
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
   const document = {
     vector: { database: { schema: `${NAME}_vector` }, indexes: [{ dimension: 3 }] },
     broker: { clusters: [{ topics: [] }] },
-    queue: { schema: NAME, prefix: NAME, allowedDestinations: ['127.0.0.1'] },
+    queue: { schema: NAME, prefix: SHARED_PREFIX, allowedDestinations: ['127.0.0.1'] },
   };
   writeFileSync(join(folder, 'portico.yaml'), stringify(document));
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('PORTICO_'));
@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await script('stop');
   await dropSchema(`${NAME}_vector`);
-  await removeQueueService(NAME, NAME);
+  await removeQueueService(NAME);
   await kafka.dispose();
   rmSync(folder, { recursive: true });
 }, 60_000);

@@ -1,6 +1,6 @@
 import { kafkaNamespace } from '../support/broker/kafka.js';
 import { eventually } from '../support/eventually.js';
-import { removeQueueService } from '../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { startRelays } from '../support/relayed-backends.js';
 import { spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
@@ -18,7 +18,7 @@ it('two processes without a backend at the start serve all of them when they com
     kv: {},
     vector: { database: { schema: `${NAME}_vector` }, indexes: [{ dimension: 3 }] },
     broker: { clusters: [{ topics: [`${topic}:2`] }] },
-    queue: { schema: NAME, prefix: NAME },
+    queue: { schema: NAME, prefix: SHARED_PREFIX },
   };
   const gateway = await spawnGateway(document, relays.addresses);
   const send = async (path: string, authorization: string, body?: unknown) => {
@@ -52,6 +52,6 @@ it('two processes without a backend at the start serve all of them when they com
   expect(await gateway.stop()).toBe(0);
   await relays.stop();
   await dropSchema(`${NAME}_vector`);
-  await removeQueueService(NAME, NAME);
+  await removeQueueService(NAME);
   await kafka.dispose();
 }, 120_000);

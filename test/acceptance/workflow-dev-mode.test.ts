@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
-import { removeQueueService } from '../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 
 /** What `@upstash/qstash` 2.12 expects of a server for development; docs/workflow.md has the same. */
@@ -18,13 +18,13 @@ let port: number;
 
 beforeAll(async () => {
   port = await freePort();
-  const queue = { port, allowedDestinations: ['localhost'], prefix: NAME, schema: NAME };
+  const queue = { port, allowedDestinations: ['localhost'], prefix: SHARED_PREFIX, schema: NAME };
   gateway = await spawnGateway({ queue }, DEV);
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
   expect(await gateway?.stop()).toBe(0);
-  await removeQueueService(NAME, NAME);
+  await removeQueueService(NAME);
 });
 
 it('an application with QSTASH_DEV finds Portico, and needs nothing else', async () => {

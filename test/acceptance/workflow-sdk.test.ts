@@ -6,7 +6,7 @@ import * as onHono from '@upstash/workflow/hono';
 import express from 'express';
 import { Hono } from 'hono';
 import { eventually } from '../support/eventually.js';
-import { removeQueueService } from '../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 import { TOKENS } from '../support/tokens.js';
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
   // the SDK writes out every run that fails
   jest.spyOn(console, 'error').mockImplementation(() => undefined);
   gateway = await spawnGateway(
-    { queue: { allowedDestinations: ['127.0.0.1'], prefix: NAME, schema: NAME } },
+    { queue: { allowedDestinations: ['127.0.0.1'], prefix: SHARED_PREFIX, schema: NAME } },
     { PORTICO_QUEUE_TOKEN: TOKEN },
   );
   // all that an application is given
@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect(await gateway?.stop()).toBe(0);
-  await removeQueueService(NAME, NAME);
+  await removeQueueService(NAME);
 });
 
 /** What the steps have run, by run. */

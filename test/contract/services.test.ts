@@ -15,7 +15,7 @@ import { dropSchema } from '../support/vector.js';
 
 afterAll(async () => {
   await dropSchema('contract_vector');
-  await removeQueueService('contract', 'contract_queue');
+  await removeQueueService('contract_queue', 'contract');
 });
 
 /** Addresses at which nothing listens. */

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { services } from '../../src/services/index.js';
 import { backendAddress } from '../support/environment.js';
 import { type RunningGateway, startGateway } from '../support/gateway.js';
-import { removeQueueService } from '../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { authorizationOf, TOKENS } from '../support/tokens.js';
 
 jest.setTimeout(60_000);
@@ -132,7 +132,7 @@ async function expectNoInnerWord(
   const section: Record<string, unknown> = { missing: REASON };
   if (service === 'vector')
     Object.assign(section, { database: { schema: `${NAME}_vector` }, indexes: [{ dimension: 3 }] });
-  if (service === 'queue') Object.assign(section, { schema: NAME, prefix: NAME });
+  if (service === 'queue') Object.assign(section, { schema: NAME, prefix: SHARED_PREFIX });
   const gateway = await startGateway({ [service]: section }, addresses);
   try {
     const answers = await askAll(gateway, service);
@@ -150,7 +150,7 @@ async function expectNoInnerWord(
   }
 }
 
-afterAll(() => removeQueueService(NAME, NAME));
+afterAll(() => removeQueueService(NAME));
 
 const ALL = services.filter(({ card }) => card.needs.length > 0).map(({ name }) => name);
 

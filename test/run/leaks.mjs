@@ -5,6 +5,9 @@ import { signalAll } from '../../compose/processes/processes.mjs';
 /** What may still be closing when the last test has ended: connections' queues, a process about to exit. */
 const graceMs = 3_000;
 
+/** Of the queues and exchanges that the test files of a lane share, and that end with its RabbitMQ. */
+const sharedPrefix = 'test_queue-v4-';
+
 async function redisLeaks(url) {
   const { Redis } = await import('ioredis');
   const client = new Redis(url, { maxRetriesPerRequest: 1, retryStrategy: () => null });
@@ -67,9 +70,10 @@ async function rabbitmqLeaks(address, managementPort) {
     const rows = /** @type {{name: string}[]} */ (await answer.json());
     return rows.map((row) => row.name);
   };
-  const exchanges = (await names('exchanges')).filter((name) => name !== '' && !name.startsWith('amq.'));
+  const left = async (kind) => (await names(kind)).filter((name) => !name.startsWith(sharedPrefix));
+  const exchanges = (await left('exchanges')).filter((name) => name !== '' && !name.startsWith('amq.'));
   return [
-    ...(await names('queues')).map((name) => `RabbitMQ has the queue ${name}`),
+    ...(await left('queues')).map((name) => `RabbitMQ has the queue ${name}`),
     ...exchanges.map((name) => `RabbitMQ has the exchange ${name}`),
   ];
 }

@@ -6,7 +6,7 @@ import { brokerClient } from '../../support/broker/kafka.js';
 import { eventually } from '../../support/eventually.js';
 import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { kvRequest } from '../../support/kv/kv.js';
-import { removeQueueService } from '../../support/queue/queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from '../../support/queue/queue-cleanup.js';
 import { RawClient } from '../../support/raw-client.js';
 import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
 import { stopAfterEach } from '../../support/stop-after-each.js';
@@ -121,7 +121,7 @@ describe('all services in one process', () => {
       kv: {},
       vector: { database: { schema: `${name}_vector` } },
       broker: {},
-      queue: { schema: name, prefix: name },
+      queue: { schema: name, prefix: SHARED_PREFIX },
     });
     await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
   });
@@ -129,7 +129,7 @@ describe('all services in one process', () => {
     await kvRequest(gateway.url, ['DEL', key]);
     await gateway.stop();
     await dropSchema(`${name}_vector`);
-    await removeQueueService(name, name);
+    await removeQueueService(name);
   });
 
   const residentMiB = () =>

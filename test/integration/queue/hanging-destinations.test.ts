@@ -151,7 +151,7 @@ it('a message fails in time although its destination gets probes alone, and says
 
 it('a message whose gateway died while it waited for an answer is found although much else is overdue', async () => {
   // one delivery at a time, which keeps its place
-  const stuck = queueNamespace({ concurrency: 1, slowAfterMs: 3_600_000 });
+  const stuck = queueNamespace({ concurrency: 1, slowAfterMs: 3_600_000 }, 'test_stuck');
   const own = await startGateway({ queue: stuck.config });
   let hangs = true;
   const slow = await receiver((_, response) => {

@@ -4,7 +4,7 @@ import { Client, Receiver } from '@upstash/qstash';
 import { eventually } from '../eventually.js';
 import { type SpawnedGateway, spawnGateway } from '../spawned-gateway.js';
 import { TOKENS } from '../tokens.js';
-import { removeQueueService } from './queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from './queue-cleanup.js';
 
 export interface Delivery {
   readonly path: string;
@@ -73,7 +73,7 @@ export async function startSdkSite(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   sink = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const gateway = await spawnGateway({
-    queue: { allowedDestinations: ['127.0.0.1'], prefix: name, schema: name, ...config },
+    queue: { allowedDestinations: ['127.0.0.1'], prefix: SHARED_PREFIX, schema: name, ...config },
   });
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
   return {
@@ -91,7 +91,7 @@ export async function startSdkSite(
       const code = await gateway.stop();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      await removeQueueService(name, name);
+      await removeQueueService(name);
       expect(code).toBe(0);
     },
   };

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { backendAddress } from '../environment.js';
 import { HANGS_MS } from '../eventually.js';
 import { TOKENS } from '../tokens.js';
-import { removeQueueService } from './queue-cleanup.js';
+import { removeQueueService, SHARED_PREFIX } from './queue-cleanup.js';
 
 export interface Received {
   readonly method: string;
@@ -74,12 +74,18 @@ export interface QueueNamespace {
   readonly schema: string;
   /** Rows of a query in which `$schema` stands for the namespace's schema. */
   query<Row>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Removes every exchange and queue and the schema. */
+  /** Removes the schema, and what is in the queues. */
   remove(): Promise<void>;
 }
 
-/** Names in RabbitMQ and Postgres that one test file has for itself. */
-export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): QueueNamespace {
+/**
+ * Names in RabbitMQ and Postgres for a test file: a schema of its own, and the queues that its lane shares.
+ * @param prefix of queues of its own, for a second service beside the first one
+ */
+export function queueNamespace(
+  change: Readonly<Record<string, unknown>> = {},
+  prefix: string = SHARED_PREFIX,
+): QueueNamespace {
   const name = `test_queue_${randomBytes(4).toString('hex')}`;
   // kept connections: each login costs both sides milliseconds of CPU, and tests look often
   const database = new pg.Pool({
@@ -92,7 +98,7 @@ export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): 
     (await database.query(sql.replaceAll('$schema', name), [...values])).rows as Row[];
   return {
     config: {
-      prefix: name,
+      prefix,
       schema: name,
       allowedDestinations: ['127.0.0.1'],
       leaseMs: 10_000,
@@ -100,12 +106,12 @@ export function queueNamespace(change: Readonly<Record<string, unknown>> = {}): 
       sweepGraceMs: 10_000,
       ...change,
     },
-    prefix: name,
+    prefix,
     schema: name,
     query,
     remove: async () => {
       await database.end();
-      await removeQueueService(name, name);
+      await removeQueueService(name, prefix);
     },
   };
 }
