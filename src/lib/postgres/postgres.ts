@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { ReleaseRegistry } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { Connections, withAside } from './postgres-connections.js';
+import { Connections, REPLY_MS, withAside } from './postgres-connections.js';
 import type { Database } from './postgres-database.js';
 import { SilenceWatch } from './postgres-watch.js';
 
@@ -26,7 +26,10 @@ export interface DatabaseOptions {
   url: string;
   /** Most connections held at once. */
   poolSize: number;
-  /** How long a statement may run, in ms: Postgres itself ends it. A caller waits as long for a free connection. */
+  /**
+   * How long a statement may run, in ms: Postgres itself ends it. Large values get 250 ms a MiB more. A caller waits as long
+   * for a free connection.
+   */
   statementTimeoutMs: number;
   /** How long making a connection may take, in ms. */
   connectTimeoutMs: number;
@@ -46,7 +49,7 @@ const PATIENT_MS = 10_000;
 export function openDatabase(options: DatabaseOptions): Database {
   const { pool, aside } = createPool(options);
   const watch = new SilenceWatch(aside, options.log, options.lifecycle);
-  const connections = new Connections(pool, aside, watch, options.onMissingTable);
+  const connections = new Connections(pool, options.statementTimeoutMs, aside, watch, options.onMissingTable);
   options.lifecycle.onStop('postgres pool', () => connections.end());
   const unlimited = connections.within();
   return {
@@ -81,7 +84,7 @@ function createPool(options: DatabaseOptions): { pool: pg.Pool; aside: () => pg.
     // a gateway that stalls inside a transaction must not keep its locks for ever
     idle_in_transaction_session_timeout: options.statementTimeoutMs,
     // a stalled server (paused, cut off) never sends the statement timeout's error: the client gives up a little later
-    query_timeout: options.statementTimeoutMs + 500,
+    query_timeout: options.statementTimeoutMs + REPLY_MS,
   });
   // an idle connection that dies reports here; without a listener it would end the process
   pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));

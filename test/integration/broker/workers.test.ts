@@ -50,7 +50,7 @@ test('the workers of one machine share their instances over Unix sockets, also w
   };
   await eventually(async () => {
     await consumeAll(100);
-    expect(await kafka.members(group)).toBe(instances.length);
+    expect(await kafka.settledMembers(group)).toBe(instances.length);
   });
   const produce = (from: number) =>
     brokerClient((workers[0] as RunningGateway).url)(
@@ -69,6 +69,6 @@ test('the workers of one machine share their instances over Unix sockets, also w
   await eventually(async () => {
     await consumeAll(100);
     expect(new Set(seen).size).toBe(60);
-    expect(await kafka.members(group)).toBe(instances.length);
+    expect(await kafka.settledMembers(group)).toBe(instances.length);
   });
 });

@@ -16,6 +16,8 @@ export interface KafkaNamespace {
   /** Offsets that a group has committed, by partition; -1 for none. */
   committed(group: string, topic: string): Promise<number[]>;
   members(group: string): Promise<number>;
+  /** The same where each has its partitions; 0 before: what is consumed while they change hands may come again. */
+  settledMembers(group: string): Promise<number>;
   addPartitions(topic: string, count: number): Promise<void>;
   /** Deletes the records of partition 0 before `offset`. */
   truncate(topic: string, offset: number): Promise<void>;
@@ -66,6 +68,10 @@ export async function kafkaNamespace(): Promise<KafkaNamespace> {
       return [...partitions].sort((a, b) => a.partition - b.partition).map(({ offset }) => Number(offset));
     },
     members: async (group) => (await admin.describeGroups([group])).groups[0]?.members.length ?? 0,
+    settledMembers: async (group) => {
+      const [found] = (await admin.describeGroups([group])).groups;
+      return found?.state === 'Stable' ? found.members.length : 0;
+    },
     addPartitions: async (topic, count) => {
       await admin.createPartitions({ topicPartitions: [{ topic, count }] });
     },

@@ -123,7 +123,7 @@ export class Connection implements Follower {
   }
 
   /**
-   * ioredis listens for one error of a socket, and one that nobody hears ends the process. An encrypted socket can have
+   * ioredis listens for one error of a socket, and one that nobody hears is the end of the gateway. An encrypted socket can have
    * two: a certificate that is refused while the connection is being closed, and then the server's alert; or the alert
    * that a certificate is missing, and then the login that can no longer be written.
    */

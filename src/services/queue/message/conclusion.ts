@@ -1,6 +1,6 @@
 import { responseOf } from './callbacks.js';
 import type { AttemptResult, Decision } from './decide.js';
-import type { ClaimedMessage, NewMessage } from './message.js';
+import { type ClaimedMessage, type NewMessage, writtenSize } from './message.js';
 
 /** An attempt's outcome with all that is written together with it. */
 export interface Conclusion {
@@ -20,7 +20,7 @@ const STATES = { delivered: 'DELIVERED', retry: 'RETRY', dead: 'FAILING' } as co
 
 /** Bytes of bodies that are written: callbacks', and those of failed responses as far as they are kept. */
 export function writtenBytes({ result, decision, callbacks }: Conclusion, maxLogged: number): number {
-  const called = callbacks.reduce((sum, { body }) => sum + body.length, 0);
+  const called = callbacks.reduce((sum, callback) => sum + writtenSize(callback), 0);
   if (decision.kind === 'delivered') return called;
   const { length } = responseOf(result).body;
   return called + Math.min(length, maxLogged) + (decision.kind === 'dead' ? length : 0);

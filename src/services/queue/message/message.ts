@@ -196,3 +196,13 @@ export function canonicalHeaders(
     Object.entries(headers).map(([name, values]) => [canonicalHeaderName(name), values]),
   );
 }
+
+/** Characters of a message's names beside its address, its headers and its body; the record of one that has none of these. */
+const RECORD_BYTES = 400;
+
+/** What a new message costs a statement, in bytes: of its body, and of its record, which may have 16 KiB of headers. */
+export function writtenSize({ body, url, headers }: NewMessage): number {
+  let size = RECORD_BYTES + url.length + body.length;
+  for (const name in headers) size += name.length + (headers[name]?.length ?? 0);
+  return size;
+}

@@ -2,7 +2,7 @@ import type { Database, Queryable, Transactions } from '../../../lib/postgres/po
 import { isRefusal, isTooMuch } from '../errors.js';
 import { type Conclusion, type FailingMessage, outcomesJson, writtenBytes } from '../message/conclusion.js';
 import type { AttemptResult } from '../message/decide.js';
-import type { ClaimedMessage, NewMessage, Ticket } from '../message/message.js';
+import { type ClaimedMessage, type NewMessage, type Ticket, writtenSize } from '../message/message.js';
 import { Batcher } from './batcher.js';
 import { type MessageRow, messageOf, newMessageParameters } from './message-row.js';
 import { inPieces } from './pieces.js';
@@ -41,7 +41,7 @@ const PARALLEL_BATCHES = 2;
 const MAX_BATCH = 200;
 /** No statement brings or takes more than about so many bytes of bodies. */
 const BATCH_BYTES = 16 * 1024 * 1024;
-/** The same for statements that write bodies: with 16 MiB they took longer than a statement may on two busy cores. */
+/** The same for statements that write messages: with 16 MiB they took longer than a statement may on two busy cores. */
 const WRITTEN_BYTES = 4 * 1024 * 1024;
 
 export interface StoreOptions {
@@ -91,7 +91,7 @@ export class MessageStore {
         await this.insertWith(this.database, messages);
         return inserts.map(() => undefined);
       },
-      weigh: ({ message }) => message.body.length,
+      weigh: ({ message }) => writtenSize(message),
     });
     this.claims = new Batcher({
       run: (tickets) => this.claimAll(tickets),
@@ -119,7 +119,7 @@ export class MessageStore {
 
   /** Stores messages on a connection of the caller's, who has the locks that they need. */
   async insertWith(connection: Queryable, messages: readonly NewMessage[]): Promise<void> {
-    for (const piece of inPieces(messages, ({ body }) => body.length, WRITTEN_BYTES)) {
+    for (const piece of inPieces(messages, writtenSize, WRITTEN_BYTES)) {
       const { records, bodies } = newMessageParameters(piece);
       await this.run(connection, 'insert', [records, bodies, this.options.graceMs]);
     }
