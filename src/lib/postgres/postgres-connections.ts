@@ -7,8 +7,8 @@ import type { SilenceWatch } from './postgres-watch.js';
 /** Values of a statement that come to more, in bytes, take time by themselves. */
 const LARGE_BYTES = 1024 * 1024;
 /**
- * What a statement may take longer for each byte of large values, in ms: 0.25 s a MiB. On two cores with nothing else to
- * do Postgres writes 15 MiB in 0.5 s, with six others at work in 2 s.
+ * What a statement may take longer for each byte of large values, in ms: 0.25 s a MiB. Postgres writes 15 MiB in 0.1 to
+ * 0.5 s, and took more than 1.3 s where six others wrote to the same disk.
  */
 const MS_PER_BYTE = 250 / LARGE_BYTES;
 
