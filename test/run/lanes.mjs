@@ -16,6 +16,7 @@ import { allBackends } from './backends.mjs';
 /** What tests need, by how their files are called: those of a service what its card says. */
 const needs = {
   ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
+  workflow: cards.queue.needs,
   compose: [],
   package: ['redis'],
 };
@@ -53,6 +54,7 @@ const queueFaults =
 function laneOf(path) {
   if (isUnit(path)) return 'units';
   if (queueFaults.test(path)) return 'faults';
+  if (/\/queue\/workflow\/|\/workflow-/.test(path)) return 'workflow';
   const subject = subjectOf(path);
   if (['compose', 'package'].includes(subject)) return 'launcher';
   return order.includes(subject) ? subject : 'rest';
@@ -65,7 +67,7 @@ function testFiles() {
 }
 
 /** The longest first: it decides when all are done. The files of a service that is not named go with the rest. */
-const order = ['faults', 'queue', 'broker', 'rest', 'launcher', 'kv', 'vector', 'units'];
+const order = ['faults', 'queue', 'workflow', 'broker', 'rest', 'launcher', 'kv', 'vector', 'units'];
 
 /** @returns {Lane[]} every test file in one of them */
 export function testLanes() {
