@@ -82,8 +82,12 @@ function documented(element: z.ZodType, { min, max, orOne }: Bounds): Record<str
   return orOne === true ? { anyOf: [items, list] } : list;
 }
 
-/** A record whose members are counted before `schema` looks at one of them. */
-export function boundedRecord<S extends z.ZodType>(
+/**
+ * Headers, which are counted before `schema` looks at one of them. Where each has one text, that is taken as it is: zod makes
+ * 0.6 MB of garbage of 1,000 of them.
+ * @param schema of a record whose members may be texts, which it leaves as they are
+ */
+export function boundedHeaders<S extends z.ZodType<Readonly<Record<string, unknown>>>>(
   schema: S,
   max: number,
 ): z.ZodType<z.output<S>, z.input<S>> {
@@ -95,7 +99,26 @@ export function boundedRecord<S extends z.ZodType>(
   const bounded = z
     .unknown()
     .refine(few, { error: `expected at most ${max} members`, abort: true })
-    .pipe(schema as unknown as z.ZodType<z.output<S>, unknown>)
+    .transform((value, context) => {
+      if (areTexts(value)) return value;
+      const parsed = schema.safeParse(value);
+      if (parsed.success) return parsed.data;
+      for (const { path, message } of parsed.error.issues)
+        context.addIssue({ code: 'custom', path: [...path], message });
+      return z.NEVER;
+    })
     .meta({ ...documented, maxProperties: max });
   return bounded as unknown as z.ZodType<z.output<S>, z.input<S>>;
+}
+
+function areTexts(value: unknown): boolean {
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    Object.hasOwn(value, '__proto__')
+  )
+    return false;
+  for (const name in value) if (typeof (value as Record<string, unknown>)[name] !== 'string') return false;
+  return true;
 }

@@ -16,7 +16,6 @@ import { allBackends } from './backends.mjs';
 /** What tests need, by how their files are called: those of a service what its card says. */
 const needs = {
   ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
-  workflow: cards.queue.needs,
   compose: [],
   package: ['redis'],
 };
@@ -32,7 +31,9 @@ const isFull = (path) => /^test\/full(\/|$)/.test(path);
 
 function needsOf(path) {
   if (isUnit(path)) return [];
-  return needs[subjectOf(path)] ?? (isFull(path) ? [] : allBackends);
+  const subject = subjectOf(path);
+  // workflows are the queue's
+  return needs[subject === 'workflow' ? 'queue' : subject] ?? (isFull(path) ? [] : allBackends);
 }
 
 /**

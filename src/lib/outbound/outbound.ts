@@ -13,8 +13,8 @@ export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
   readonly url: URL;
   readonly method: string;
-  /** Names in any case; hop-by-hop ones must not be among them (see `isTransportHeader`). */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Names, each followed by its value, in any case; hop-by-hop ones must not be among them (see `isTransportHeader`). */
+  readonly headers: readonly string[];
   readonly body: Buffer;
   /** For the whole exchange, from the look-up of the name to the last byte. */
   readonly timeoutMs: number;
@@ -150,11 +150,11 @@ function withoutCredentials(url: URL): URL {
   return bare;
 }
 
-function withCredentials({ url, headers }: OutboundRequest): Record<string, string> {
-  if (url.username === '' && url.password === '') return { ...headers };
-  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return { ...headers };
+function withCredentials({ url, headers }: OutboundRequest): string[] {
+  const isGiven = (name: string, i: number) => i % 2 === 0 && name.toLowerCase() === 'authorization';
+  if ((url.username === '' && url.password === '') || headers.some(isGiven)) return headers as string[];
   const pair = `${decoded(url.username)}:${decoded(url.password)}`;
-  return { ...headers, authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
+  return [...headers, 'authorization', `Basic ${Buffer.from(pair).toString('base64')}`];
 }
 
 function decoded(text: string): string {

@@ -37,7 +37,7 @@ function post(url: string, change: Partial<OutboundRequest> = {}): OutboundReque
   return {
     url: new URL(url),
     method: 'POST',
-    headers: {},
+    headers: [],
     body: Buffer.from('body'),
     timeoutMs: 60_000,
     maxBodyBytes: 100_000,
@@ -53,7 +53,7 @@ it('sends method, headers and bytes, and returns status, headers and bytes', asy
   });
   const body = Buffer.from([1, 0, 254]);
   const reply = await outbound(['127.0.0.1']).send(
-    post(`${sink.url}/a%2Fb?c`, { method: 'DELETE', headers: { 'X-A': 'ä' }, body }),
+    post(`${sink.url}/a%2Fb?c`, { method: 'DELETE', headers: ['X-A', 'ä'], body }),
   );
   expect(reply).toMatchObject({ status: 418, truncated: false });
   expect(reply.headers).toMatchObject({ 'set-cookie': ['a=1', 'b=2'], 'x-one': ['1'] });
@@ -104,7 +104,7 @@ it('makes Basic credentials of those in the URL, unless there are others', async
   const client = outbound(['127.0.0.1']);
   const url = `http://us%40er:pa%3Ass@127.0.0.1:${sink.port}/`;
   await client.send(post(url));
-  await client.send(post(url, { headers: { Authorization: 'Bearer own' } }));
+  await client.send(post(url, { headers: ['Authorization', 'Bearer own'] }));
   expect(sink.received.map(({ headers }) => headers.authorization)).toEqual([
     `Basic ${Buffer.from('us@er:pa:ss').toString('base64')}`,
     'Bearer own',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseJsonBody } from '../../../http/body.js';
 import { HttpError, toHttpError } from '../../../http/errors.js';
 import type { RawReply, RawRoute } from '../../../http/route.js';
-import { boundedRecord } from '../../../lib/bounded-list.js';
+import { boundedHeaders } from '../../../lib/bounded-list.js';
 import { jsonText } from '../../../lib/json/json-text.js';
 import { Pace } from '../../../lib/slices.js';
 import type { QueueDeps } from '../deps.js';
@@ -32,7 +32,7 @@ const headerValue = z.union([z.string(), z.number(), z.boolean()]).transform(Str
 
 const entrySchema = z.object({
   destination: z.string(),
-  headers: boundedRecord(z.record(z.string(), headerValue), MAX_HEADERS).nullish(),
+  headers: boundedHeaders(z.record(z.string(), headerValue), MAX_HEADERS).nullish(),
   body: z.string().nullish(),
   queue: z.string().nullish(),
 });

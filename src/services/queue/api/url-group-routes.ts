@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute } from '../../../http/route.js';
-import { boundedList, boundedRecord } from '../../../lib/bounded-list.js';
+import { boundedHeaders, boundedList } from '../../../lib/bounded-list.js';
 import type { QueueDeps } from '../deps.js';
 import { Controls } from '../intake/control-headers.js';
 import { checkDestination } from '../intake/destination.js';
@@ -27,7 +27,7 @@ const endpointsBody = z.object({
   }),
 });
 const headersBody = z.object({
-  headers: boundedRecord(
+  headers: boundedHeaders(
     z.record(z.string(), z.union([z.string(), boundedList(z.string(), { max: MAX_HEADERS, of: 'values' })])),
     MAX_HEADERS,
   ),

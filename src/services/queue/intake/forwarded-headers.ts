@@ -56,11 +56,11 @@ export function markedHeaders(
   start: string,
   headers: Record<string, string> = {},
 ): HeaderMap {
-  for (const [name, value] of controls.below(start)) {
+  controls.eachBelow(start, (name, value) => {
     if (!isHeader(name, value))
       throw controls.refusal(start + name, 'holds characters that cannot stand in a header');
     if (!isTransportHeader(name)) headers[canonicalHeaderName(name)] = value;
-  }
+  });
   return headers;
 }
 

@@ -93,8 +93,9 @@ function readCallback(
 ): CallbackTarget | null {
   const url = controls.get(name);
   if (url === undefined) {
-    for (const [option] of controls.below(`${name}-`))
+    controls.eachBelow(`${name}-`, (option) => {
       throw controls.refusal(`${name}-${option}`, `needs a ${name} URL beside it`);
+    });
     return null;
   }
   checkDestination(url, `the ${name}`, guard);
@@ -102,7 +103,7 @@ function readCallback(
   return {
     url,
     method: readMethod(controls, `${name}-method`),
-    headers: { 'Content-Type': 'application/json', ...markedHeaders(controls, `${name}-forward-`) },
+    headers: markedHeaders(controls, `${name}-forward-`, { 'Content-Type': 'application/json' }),
     maxRetries: readRetries(controls, `${name}-retries`, limits, retriesOfMessage),
     timeoutMs: readTimeout(controls, `${name}-timeout`),
     delayMs: readDelay(controls, `${name}-delay`, limits),

@@ -30,11 +30,10 @@ export function openaiEmbedder(
       .send({
         url,
         method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          accept: 'application/json',
-          ...(settings.apiKey === null ? {} : { authorization: `Bearer ${settings.apiKey}` }),
-        },
+        headers: [
+          ...['content-type', 'application/json', 'accept', 'application/json'],
+          ...(settings.apiKey === null ? [] : ['authorization', `Bearer ${settings.apiKey}`]),
+        ],
         body: Buffer.from(JSON.stringify({ model: settings.model, input: texts, encoding_format: 'float' })),
         timeoutMs: settings.timeoutMs,
         maxBodyBytes: REPLY_BYTES + texts.length * dimension * COMPONENT_BYTES,
