@@ -25,12 +25,12 @@ const LANE_SHARE = 3;
 /** The same for all lanes of a tenant: what its slow lane leaves, its quick ones may use. */
 const TENANT_SHARE = 6;
 
-/** Work that takes longer than this on average is slow, in ms. */
-const SLOW_MS = 50;
-/** Slow work keeps to this part of the places while quick work comes: a processor for each is seldom there. */
-const SLOW_PART = 4;
-/** So long after the last quick work slow work still does, in ms. */
-const QUICK_MS = 1_000;
+/** Work that costs more than this on average is heavy: its time, divided by how many of its kind went on beside it, in ms. */
+const HEAVY_MS = 10;
+/** Heavy work keeps to this part of the places while light work comes: a processor for each is seldom there. */
+const HEAVY_PART = 4;
+/** So long after the last light work heavy work still does, in ms. */
+const LIGHT_MS = 1_000;
 /** What the latest duration counts in the average. */
 const LATEST = 1 / 8;
 
@@ -52,8 +52,8 @@ interface Lane {
   readonly waiting: Set<Waiter>;
   /** When it was served last; the longest ago goes first among equals. */
   servedAt: number;
-  /** Average of its durations, in ms. */
-  average: number;
+  /** Average of what its work costs, in ms. */
+  cost: number;
 }
 
 /** Where one tenant's work of one kind enters. */
@@ -73,14 +73,14 @@ export interface LaneDoor {
  * to the kind of work that holds the fewest: quick work, which seldom holds any, goes before slow work. And nobody takes the last
  * ones: how many a lane may hold shrinks with what is free (dynamic thresholds; Choudhury and Hahne, 1998), so whoever comes
  * anew does not have to wait for the end of another's slow work. Where there are more places than processors, that is not enough:
- * while quick work comes, slow work holds no more than a quarter of the places.
+ * heavy work holds no more than a quarter of the places while light work comes, which is that of a lane with nothing else to do.
  */
 export class FairSlots {
   private free: number;
   private served = 0;
-  private quickAt = Number.NEGATIVE_INFINITY;
+  private lightAt = Number.NEGATIVE_INFINITY;
   readonly now: () => number;
-  private readonly slowPlaces: number;
+  private readonly heavyPlaces: number;
   private readonly tenants = new Map<string, Tenant>();
   /** Those in which somebody waits. */
   private readonly waiting = new Set<Lane>();
@@ -88,14 +88,14 @@ export class FairSlots {
   constructor(private readonly options: FairSlotsOptions) {
     this.free = options.capacity;
     this.now = options.now ?? (() => performance.now());
-    this.slowPlaces = Math.max(1, Math.floor(options.capacity / SLOW_PART));
+    this.heavyPlaces = Math.max(1, Math.floor(options.capacity / HEAVY_PART));
   }
 
   /** A door stays for ever: tenants and kinds must be few. */
   lane(tenantName: string): LaneDoor {
     const tenant = this.tenants.get(tenantName) ?? { held: 0, waiting: 0 };
     this.tenants.set(tenantName, tenant);
-    const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0, average: 0 };
+    const lane: Lane = { tenant, held: 0, waiting: new Set(), servedAt: 0, cost: 0 };
     const door: LaneDoor = {
       tryEnter: () => {
         if (lane.waiting.size > 0 || !this.mayTake(lane)) return false;
@@ -104,7 +104,7 @@ export class FairSlots {
       },
       enter: (signal) => this.wait(lane, signal),
       leave: (enteredAt) => {
-        lane.average += LATEST * (this.now() - enteredAt - lane.average);
+        lane.cost += LATEST * ((this.now() - enteredAt) / lane.held - lane.cost);
         lane.held--;
         tenant.held--;
         this.free++;
@@ -128,9 +128,9 @@ export class FairSlots {
     for (const lane of [...this.waiting]) for (const { giveUp } of [...lane.waiting]) giveUp(error);
   }
 
-  private mayTake({ held, tenant, average }: Lane): boolean {
+  private mayTake({ held, tenant, cost }: Lane): boolean {
     if (this.free === 0) return false;
-    if (average > SLOW_MS && held >= this.slowPlaces && this.now() - this.quickAt < QUICK_MS) return false;
+    if (cost > HEAVY_MS && held >= this.heavyPlaces && this.now() - this.lightAt < LIGHT_MS) return false;
     const laneMay = held === 0 || held < LANE_SHARE * this.free;
     return laneMay && (tenant.held === 0 || tenant.held < TENANT_SHARE * this.free);
   }
@@ -140,7 +140,7 @@ export class FairSlots {
     lane.held++;
     lane.tenant.held++;
     lane.servedAt = ++this.served;
-    if (lane.average <= SLOW_MS) this.quickAt = this.now();
+    if (lane.held === 1 && lane.waiting.size === 0) this.lightAt = this.now();
   }
 
   private wait(lane: Lane, signal?: AbortSignal): Promise<void> {

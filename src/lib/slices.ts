@@ -41,6 +41,23 @@ export function sliced<T>(work: Generator<void, T>): T | Promise<T> {
   return step.done === true ? step.value : inSlices(work);
 }
 
+/** Elements that `mapped` does before it looks at the time. */
+const STEP = 50;
+
+/** `elements.map(of)` in slices; a promise only where it takes longer than one. */
+export function mapped<T, U>(elements: readonly T[], of: (element: T) => U): U[] | Promise<U[]> {
+  return sliced(mapInSteps(elements, of));
+}
+
+function* mapInSteps<T, U>(elements: readonly T[], of: (element: T) => U): Generator<void, U[]> {
+  const results: U[] = [];
+  for (const element of elements) {
+    results.push(of(element));
+    if (results.length % STEP === 0) yield;
+  }
+  return results;
+}
+
 /** The same work in one go. */
 export function wholly<T>(work: Generator<void, T>): T {
   for (;;) {

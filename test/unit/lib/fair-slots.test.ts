@@ -83,24 +83,47 @@ test('who comes while others of its lane wait goes behind them', async () => {
   expect(got).toEqual(['first']);
 });
 
-test('slow work keeps to a quarter of the places while quick work comes, and only then', () => {
-  const { clock, lane } = setUp(9);
-  const [slow, quick] = [lane('a'), lane('b')];
-  for (let i = 0; i < 3; i++) {
-    expect(slow.tryEnter()).toBe(true);
-    clock.at += 1_000;
-    slow.leave(clock.at - 1_000);
+/** Uses all places that a lane may have, each for `ms`, `rounds` times. */
+function work(door: LaneDoor, clock: { at: number }, ms: number, rounds = 20): void {
+  for (let i = 0; i < rounds; i++) {
+    const taken = fill(door);
+    clock.at += ms;
+    for (let k = 0; k < taken; k++) door.leave(clock.at - ms);
   }
-  expect(quick.tryEnter()).toBe(true);
-  quick.leave(clock.at);
-  expect(fill(slow)).toBe(2);
+}
+
+test('heavy work keeps to a quarter of the places while light work comes, and only then', () => {
+  const { clock, lane } = setUp(9);
+  const [heavy, light] = [lane('a'), lane('b')];
+  work(heavy, clock, 1_000);
+  expect(light.tryEnter()).toBe(true);
+  light.leave(clock.at);
+  expect(fill(heavy)).toBe(2);
   clock.at += 500;
-  expect(quick.tryEnter()).toBe(true);
-  quick.leave(clock.at);
+  expect(light.tryEnter()).toBe(true);
+  light.leave(clock.at);
   clock.at += 999;
-  expect(fill(slow)).toBe(0);
+  expect(fill(heavy)).toBe(0);
   clock.at += 1;
-  expect(fill(slow)).toBe(5);
+  expect(fill(heavy)).toBe(5);
+});
+
+test('work is as heavy with few of its kind at once as with many', () => {
+  const { clock, lane } = setUp(9);
+  const [heavy, light] = [lane('a'), lane('b')];
+  // seven at once take 140 ms each, two at once 40
+  work(heavy, clock, 140);
+  for (let i = 0; i < 30; i++) {
+    expect(light.tryEnter()).toBe(true);
+    light.leave(clock.at);
+    expect(fill(heavy)).toBe(2);
+    clock.at += 40;
+    for (let k = 0; k < 2; k++) heavy.leave(clock.at - 40);
+  }
+  const quick = lane('c');
+  work(quick, clock, 14);
+  expect(light.tryEnter()).toBe(true);
+  expect(fill(quick)).toBeGreaterThan(2);
 });
 
 test('a wait ends when its time is over, its request is, or as many wait as may', async () => {

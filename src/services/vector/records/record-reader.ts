@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
+import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import type { FetchBody, RangeBody } from '../schemas/reads.js';
@@ -48,15 +49,20 @@ export class RecordReader {
     const { ids, prefix } = body;
     if (ids === undefined) {
       const { rows } = await this.page(namespace, { cursor: '0', limit: maxPage, prefix }, included, signal);
-      return arrayOf(rows.map((row) => recordText(row)));
+      return arrayOf(await mapped(rows, (row) => recordText(row)));
     }
     if (ids.length > maxPage) throw tooMany('body.ids', ids.length, maxPage);
     const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
       fetchText(this.parts.shape, included),
     );
     const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
-    const texts = new Map(rows.map((row) => [row.id, recordText(row)]));
-    return arrayOf(ids.map((id) => texts.get(id) ?? 'null'));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    return arrayOf(
+      await mapped(ids, (id) => {
+        const row = byId.get(id);
+        return row === undefined ? 'null' : recordText(row);
+      }),
+    );
   }
 
   async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string> {
@@ -65,7 +71,7 @@ export class RecordReader {
     const limit = body.limit ?? Math.min(DEFAULT_PAGE, maxPage);
     if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
     const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, includedBy(body), signal);
-    return `{"nextCursor":"${next}","vectors":${arrayOf(rows.map((row) => recordText(row)))}}`;
+    return `{"nextCursor":"${next}","vectors":${arrayOf(await mapped(rows, (row) => recordText(row)))}}`;
   }
 
   /** Every record from the cursor on, a line each, a page after the other. */
@@ -77,7 +83,7 @@ export class RecordReader {
     while (left > 0) {
       const limit = Math.min(left, EXPORT_PAGE);
       const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, included, signal);
-      if (rows.length > 0) yield `${rows.map((row) => recordText(row)).join('\n')}\n`;
+      if (rows.length > 0) yield `${(await mapped(rows, (row) => recordText(row))).join('\n')}\n`;
       if (next === '') return;
       left -= rows.length;
       cursor = next;

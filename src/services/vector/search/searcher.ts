@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../lib/postgres/postgres.js';
+import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import { recordText } from '../records/record-text.js';
@@ -62,7 +63,7 @@ export class Searcher {
         vector === undefined
           ? await this.sparse(connection, namespace, query, wanted, query.included)
           : await this.dense(connection, namespace, query, wanted, query.included);
-      return rows.map((row) => ({ row: row.row, text: recordText(row, row.score) }));
+      return mapped(rows, (row) => ({ row: row.row, text: recordText(row, row.score) }));
     });
   }
 
