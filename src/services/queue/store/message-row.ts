@@ -7,6 +7,7 @@ import type {
   NewMessage,
   RunRole,
 } from '../message/message.js';
+import { joined } from './pieces.js';
 
 /** A message as the statements return it. */
 export interface MessageRow {
@@ -96,7 +97,7 @@ export function newMessageParameters(
     bodyAt += message.body.length;
     return record;
   });
-  return { records: JSON.stringify(records), bodies: Buffer.concat(messages.map(({ body }) => body)) };
+  return { records: JSON.stringify(records), bodies: joined(messages.map(({ body }) => body)) };
 }
 
 /** What is absent is null in SQL. */

@@ -1,3 +1,9 @@
+/** Bodies one behind the other; a lone one is not copied. */
+export function joined(bodies: readonly Buffer[]): Buffer {
+  const [first] = bodies;
+  return bodies.length === 1 && first !== undefined ? first : Buffer.concat(bodies);
+}
+
 /** Cuts a list into pieces of at most `weight` together; a single item may have more. */
 export function* inPieces<T>(
   items: readonly T[],

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../lib/postgres/postgres.js';
+import { joined } from '../store/pieces.js';
 import { tableOf } from '../store/statements.js';
 import { type NewStep, type Run, TOLD_KINDS } from './run.js';
 import type { RunCounter } from './run-metrics.js';
@@ -95,7 +96,7 @@ export class RunBatchRows {
           from n where r.no = n.no and n.no in (select run_no from step)
         )
         select run_no from step`,
-      [JSON.stringify(records), Buffer.concat(appends.map(({ step }) => step.body))],
+      [JSON.stringify(records), joined(appends.map(({ step }) => step.body))],
       'queue_run_append_all',
     );
     const appended = new Set(rows.map(({ run_no: no }) => no));
@@ -140,7 +141,7 @@ export class RunBatchRows {
         update ${this.runs} r set state = 'RUN_SUCCESS', ended_at = now(),
           result = substring($2::bytea from n.body_at for n.body_size)
         from n where r.no = n.no`,
-      [JSON.stringify(records), Buffer.concat(ends.map(({ result }) => result))],
+      [JSON.stringify(records), joined(ends.map(({ result }) => result))],
       'queue_run_end_all',
     );
     for (const _ of ends) this.counter.run('RUN_SUCCESS');

@@ -79,7 +79,7 @@ export class Runs {
       if (outcome !== 'apart' && 'answer' in outcome) return [outcome.answer];
     }
     return changes.forRequest(async (connection, follow) => {
-      const open = await rows.lockOpen(connection, [...new Set(requests.map(({ runId }) => runId))]);
+      const open = await rows.lockOpen(connection, [...new Set(requests.flatMap(namedBy))]);
       const taken = new Map<RunRequest, RunAnswer>();
       for (const request of inOrder(requests))
         taken.set(request, await this.take(connection, request, open, follow));
@@ -335,6 +335,11 @@ export class Runs {
     const place = { id, seq: 0, delayMs, now: now() };
     follow.send(stepMessage(run, run.settings.delivery, place, config.workflow.lazyBytes));
   }
+}
+
+/** The runs that a request is about: an invocation that names one under way must not wait for it with its parent locked. */
+function namedBy(request: RunRequest): string[] {
+  return request.kind === 'invoke' ? [request.runId, request.trigger.runId] : [request.runId];
 }
 
 /** Those that start runs last, by their ids: two batches that start the same ones do not wait for each other in a circle. */

@@ -1,5 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import { backendAddress } from '../../../support/environment.js';
 import { eventually } from '../../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../../support/gateway.js';
 import { watchLoop } from '../../../support/loop-watch.js';
@@ -62,8 +64,11 @@ const stepOf = (stepId: number, more: object = {}) =>
   JSON.stringify({ stepId, stepName: 'step', stepType: 'Run', concurrent: 1, out: '1', ...more });
 
 /** @returns the id of the child */
-async function invoke(parent: string, step: object = {}): Promise<{ child: string; status: number }> {
-  const child = `wfr_hostile_${++runs}`;
+async function invoke(
+  parent: string,
+  step: object = {},
+  child = `wfr_hostile_${++runs}`,
+): Promise<{ child: string; status: number }> {
   const envelope = {
     ...{ body: '', headers: {}, workflowRunId: parent },
     step: { stepId: 1, stepName: 'child', stepType: 'Invoke', concurrent: 1, ...step },
@@ -218,4 +223,38 @@ it('what is not to be seen of a run is not in the call of its failure function n
   });
   expect(events).not.toContain(Buffer.from('TOP-SECRET').toString('base64').slice(0, 12));
   expect(events).not.toContain('TOP-SECRET');
+});
+
+/** Waits until so many statements of the queue wait for locks. */
+const waitingForLocks = (count: number) =>
+  eventually(async () => {
+    const waiting = await names.query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%$schema%'`,
+    );
+    expect(waiting).toHaveLength(count);
+  });
+
+it('a run that is invoked again while it ends: neither request waits for the other in a circle', async () => {
+  const holder = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+  await holder.connect();
+  try {
+    // where the machine is so slow that a statement's time ends in between, another round tells
+    const statuses = await eventually(async () => {
+      const parent = await start();
+      const { child } = await invoke(parent);
+      await holder.query('begin');
+      await holder.query(`select from ${names.schema}.workflow_runs where id = $1 for update`, [parent]);
+      const again = invoke(parent, { stepId: 2 }, child);
+      await waitingForLocks(1);
+      const ends = end(child, '{}');
+      await waitingForLocks(2);
+      await holder.query('rollback');
+      const all = [(await again).status, (await ends).status];
+      expect(all).not.toContain(503);
+      return all;
+    });
+    expect(statuses).toEqual([412, 200]);
+  } finally {
+    await holder.end();
+  }
 });
