@@ -43,8 +43,8 @@ export type Notified = readonly Woken[] | 'kept' | 'ended' | 'unknown';
 
 /** Calls of webhooks that are under way or wait, at most. */
 const MAX_HOOKS = 200;
-/** Runs that are woken in one transaction. */
-const RUNS_AT_ONCE = 50;
+/** Runs that are woken in one transaction, and bytes that they are told by it. */
+const [RUNS_AT_ONCE, BYTES_AT_ONCE] = [50, 4 * 1024 * 1024] as const;
 /** After this, in ms, no further runs are woken: the reply must be in time. */
 const MAX_MS = 6_000;
 
@@ -139,9 +139,10 @@ export class Waits {
     this.demandRoom(data);
     const woken: Woken[] = [];
     const started = performance.now();
+    const atOnce = Math.min(RUNS_AT_ONCE, Math.ceil(BYTES_AT_ONCE / Math.max(1, data.length)));
     let before: string | null = null;
     for (;;) {
-      const nos: string[] = await waitRows.runsWaiting(database, event, before, RUNS_AT_ONCE);
+      const nos: string[] = await waitRows.runsWaiting(database, event, before, atOnce);
       if (nos.length === 0) return woken;
       if (performance.now() - started > MAX_MS)
         throw new HttpError(
