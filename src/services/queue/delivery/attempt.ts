@@ -75,6 +75,7 @@ export async function attemptDelivery(
 function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, string> {
   const { prefix, callerIp, details } = message;
   const { topicName, scheduleId } = details;
+  const label = labelOf(message);
   return {
     'User-Agent': prefix === 'Upstash' ? 'Upstash-QStash' : 'Portico',
     ...message.headers,
@@ -83,6 +84,18 @@ function deliveryHeaders(message: ClaimedMessage, sign: Sign): Record<string, st
     ...(callerIp === null ? {} : { [`${prefix}-Caller-Ip`]: callerIp }),
     ...(topicName === undefined ? {} : { [`${prefix}-Topic-Name`]: topicName }),
     ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
+    ...(label === undefined ? {} : { [`${prefix}-Label`]: label }),
     [`${prefix}-Signature`]: sign(message.url, message.body),
   };
+}
+
+/**
+ * The SDK of a workflow takes the label of the run that a schedule starts from the delivery. Other messages' labels are
+ * their sender's alone, and a label that is forwarded is what the sender wants to be read.
+ */
+function labelOf({ prefix, headers, details }: ClaimedMessage): string | undefined {
+  const { labels, scheduleId } = details;
+  if (labels === undefined || scheduleId === undefined) return undefined;
+  const name = `${prefix}-Label`.toLowerCase();
+  return Object.keys(headers).some((own) => own.toLowerCase() === name) ? undefined : labels.join(',');
 }
