@@ -1,4 +1,5 @@
 import type { Logger } from '../../../lib/logger.js';
+import { Slots } from '../delivery/slots.js';
 import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import { Coalescer } from './coalescer.js';
@@ -26,6 +27,8 @@ export interface HeldMessagesOptions {
   readonly flows: FlowControls;
   readonly sender: TicketSender;
   readonly log: Logger;
+  /** Transactions that let messages go at once: those of 1,000 keys must leave connections to publishes. */
+  readonly atOnce: number;
 }
 
 /** Lets held messages go when what they waited for is over: a place in their queue, room or a new period under their key. */
@@ -33,6 +36,7 @@ export class HeldMessages {
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly aborter = new AbortController();
   private repairing = false;
+  private readonly places: Slots;
   private readonly queues = new Coalescer<undefined>(() => undefined);
   private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
     ...earlier,
@@ -40,7 +44,9 @@ export class HeldMessages {
     unused: (earlier.unused ?? 0) + (later.unused ?? 0),
   }));
 
-  constructor(private readonly options: HeldMessagesOptions) {}
+  constructor(private readonly options: HeldMessagesOptions) {
+    this.places = new Slots(options.atOnce);
+  }
 
   /** A ticket came whose message its flow-control key has not let in: it waits for its turn. */
   async hold(ticket: Ticket, key: string): Promise<void> {
@@ -68,7 +74,7 @@ export class HeldMessages {
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
     return this.keys.run(key, change, async ({ flow, unused = 0 }) => {
       await this.withFailuresLogged(async () => {
-        const { tickets, roomInMs } = await this.options.flows.release(key, flow, unused);
+        const { tickets, roomInMs } = await this.inPlace(() => this.options.flows.release(key, flow, unused));
         if (roomInMs !== undefined) this.wake(key, roomInMs);
         await this.options.sender.sendAll(tickets, this.aborter.signal);
       });
@@ -79,7 +85,8 @@ export class HeldMessages {
   releaseQueue(name: string): Promise<void> {
     return this.queues.run(name, undefined, () =>
       this.withFailuresLogged(async () => {
-        await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
+        const tickets = await this.inPlace(() => this.options.queues.release(name));
+        await this.options.sender.sendAll(tickets, this.aborter.signal);
       }),
     );
   }
@@ -102,6 +109,15 @@ export class HeldMessages {
     this.aborter.abort();
     for (const timer of this.timers.values()) clearTimeout(timer);
     this.timers.clear();
+  }
+
+  private async inPlace<T>(work: () => Promise<T>): Promise<T> {
+    await this.places.enter();
+    try {
+      return await work();
+    } finally {
+      this.places.leave();
+    }
   }
 
   private wake(key: string, inMs: number): void {
