@@ -1,10 +1,10 @@
 import type { Logger } from '../../../lib/logger.js';
-import { Slots } from '../delivery/slots.js';
 import type { DueTicket, FlowControl, Ticket } from '../message/message.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import { Coalescer } from './coalescer.js';
 import type { FlowControls } from './flow-controls.js';
 import type { OrderedQueues, ReturnedSlots } from './ordered-queues.js';
+import { ReleasePlaces } from './release-places.js';
 
 /** What messages wait for that were just stored. */
 export interface Waiting {
@@ -20,6 +20,8 @@ interface KeyChange {
   readonly flow?: FlowControl;
   /** Slots that attempts were admitted to and did not use. */
   readonly unused?: number;
+  /** Nobody waits for it: others go first. */
+  readonly canWait?: boolean;
 }
 
 export interface HeldMessagesOptions {
@@ -27,7 +29,7 @@ export interface HeldMessagesOptions {
   readonly flows: FlowControls;
   readonly sender: TicketSender;
   readonly log: Logger;
-  /** Transactions that let messages go at once: those of 1,000 keys must leave connections to publishes. */
+  /** Transactions that let messages go at once and for which nobody waits. */
   readonly atOnce: number;
 }
 
@@ -36,16 +38,17 @@ export class HeldMessages {
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly aborter = new AbortController();
   private repairing = false;
-  private readonly places: Slots;
-  private readonly queues = new Coalescer<undefined>(() => undefined);
+  private readonly places: ReleasePlaces;
+  private readonly queues = new Coalescer<boolean>((earlier, later) => earlier && later);
   private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
     ...earlier,
     ...later,
     unused: (earlier.unused ?? 0) + (later.unused ?? 0),
+    canWait: earlier.canWait === true && later.canWait === true,
   }));
 
   constructor(private readonly options: HeldMessagesOptions) {
-    this.places = new Slots(options.atOnce);
+    this.places = new ReleasePlaces(options.atOnce);
   }
 
   /** A ticket came whose message its flow-control key has not let in: it waits for its turn. */
@@ -56,8 +59,8 @@ export class HeldMessages {
 
   /** To be called, and not waited for, when messages were stored that wait for their turn. */
   begin({ queues, flows }: Waiting): void {
-    for (const name of queues) void this.releaseQueue(name);
-    for (const flow of flows) void this.releaseKey(flow.key, { flow });
+    for (const name of queues) void this.releaseQueue(name, true);
+    for (const flow of flows) void this.releaseKey(flow.key, { flow, canWait: true });
   }
 
   /** To be called, and not waited for, when messages that their key had let in were held with their queue. */
@@ -72,9 +75,12 @@ export class HeldMessages {
 
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
-    return this.keys.run(key, change, async ({ flow, unused = 0 }) => {
+    const place = `key ${key}`;
+    if (change.canWait !== true) this.places.hurry(place);
+    return this.keys.run(key, change, async ({ flow, unused = 0, canWait = false }) => {
       await this.withFailuresLogged(async () => {
-        const { tickets, roomInMs } = await this.inPlace(() => this.options.flows.release(key, flow, unused));
+        const release = () => this.options.flows.release(key, flow, unused);
+        const { tickets, roomInMs } = await this.places.use(place, !canWait, release);
         if (roomInMs !== undefined) this.wake(key, roomInMs);
         await this.options.sender.sendAll(tickets, this.aborter.signal);
       });
@@ -82,10 +88,12 @@ export class HeldMessages {
   }
 
   /** To be called when a message of the queue, or its last callback, is over. */
-  releaseQueue(name: string): Promise<void> {
-    return this.queues.run(name, undefined, () =>
+  releaseQueue(name: string, canWait = false): Promise<void> {
+    const place = `queue ${name}`;
+    if (!canWait) this.places.hurry(place);
+    return this.queues.run(name, canWait, (waits) =>
       this.withFailuresLogged(async () => {
-        const tickets = await this.inPlace(() => this.options.queues.release(name));
+        const tickets = await this.places.use(place, !waits, () => this.options.queues.release(name));
         await this.options.sender.sendAll(tickets, this.aborter.signal);
       }),
     );
@@ -111,20 +119,11 @@ export class HeldMessages {
     this.timers.clear();
   }
 
-  private async inPlace<T>(work: () => Promise<T>): Promise<T> {
-    await this.places.enter();
-    try {
-      return await work();
-    } finally {
-      this.places.leave();
-    }
-  }
-
   private wake(key: string, inMs: number): void {
     if (this.timers.has(key) || this.aborter.signal.aborted) return;
     const fire = () => {
       this.timers.delete(key);
-      void this.releaseKey(key);
+      void this.releaseKey(key, { canWait: true });
     };
     // a period is at most a week, which a timer can hold
     this.timers.set(key, setTimeout(fire, Math.max(1, inMs)));
