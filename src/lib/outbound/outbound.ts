@@ -1,13 +1,14 @@
 import { lookup } from 'node:dns';
 import { isIP } from 'node:net';
 import { types } from 'node:util';
-import { Agent, buildConnector, errors, request } from 'undici';
+import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
 import type { ByteBudget } from '../byte-budget.js';
 import { type Deadline, deadlineOf } from '../deadline.js';
 import { type ReadBody, readUpTo } from '../read-body.js';
 import type { AddressGuard } from './address-guard.js';
 import { guardedLookup } from './guarded-lookup.js';
-import { statusBefore, tolerant } from './unasked-continue.js';
+import { metered, statusBefore } from './response-meter.js';
+import { tolerant } from './unasked-continue.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -60,6 +61,7 @@ const ALLOW_H2 = false;
  */
 export class Outbound {
   private readonly agent: Agent;
+  private readonly dispatcher: Dispatcher;
 
   /** @param resolve an argument so that a test can be the name server */
   constructor(
@@ -75,6 +77,7 @@ export class Outbound {
       maxHeaderSize: MAX_HEADER_BYTES,
       allowH2: ALLOW_H2,
     });
+    this.dispatcher = this.agent.compose(metered);
   }
 
   /** @throws OutboundError when no complete response head came */
@@ -82,7 +85,7 @@ export class Outbound {
     const deadline = deadlineOf(outgoing.timeoutMs, outgoing.signal);
     try {
       const response = await request(withoutCredentials(outgoing.url), {
-        dispatcher: this.agent,
+        dispatcher: this.dispatcher,
         method: outgoing.method as 'POST',
         headers: withCredentials(outgoing),
         body: outgoing.body.length === 0 ? null : outgoing.body,

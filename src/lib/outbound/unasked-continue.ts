@@ -1,18 +1,18 @@
 import type { Socket } from 'node:net';
-import { types } from 'node:util';
 import type { buildConnector } from 'undici';
+import { noteStatus, ResponseMeter, readsFrom } from './response-meter.js';
 
 /** The first bytes of an answer; then the minor version, a blank and the status. */
 const START = Buffer.from('HTTP/1.');
 const STATUS_AT = START.length + 2;
 const [CR, LF, ZERO, THREE, NINE] = [0x0d, 0x0a, 0x30, 0x33, 0x39] as const;
 
-/** The same callback for a connection that takes a 100 nobody asked for. */
+/** The same callback for a connection that takes a 100 nobody asked for, and no response without an end. */
 export function tolerant(callback: buildConnector.Callback): buildConnector.Callback {
   return (...result) => {
     const [, socket] = result;
     // with an error there is none, whatever the types say
-    if (socket) allowContinue(socket);
+    if (socket) watch(socket);
     callback(...result);
   };
 }
@@ -22,35 +22,32 @@ export function tolerant(callback: buildConnector.Callback): buildConnector.Call
  * one or more). undici 8.12 takes every one but this, for which it breaks the connection: the message has arrived, counts as
  * failed and is delivered again. So a 100 is read as 103, early hints.
  */
-function allowContinue(socket: Socket): void {
+function watch(socket: Socket): void {
   const read = socket.read.bind(socket);
+  const unshift = socket.unshift.bind(socket);
   const write = socket.write.bind(socket);
   const destroy = socket.destroy.bind(socket);
   const interim = new InterimResponses();
+  const meter = new ResponseMeter((error) => void socket.destroy(error));
   socket.write = ((...args: Parameters<Socket['write']>) => {
-    interim.expect();
+    if (interim.expect()) meter.begin();
     return write(...args);
   }) as Socket['write'];
   socket.read = (size?: number) => {
     const chunk = read(size) as Buffer | null;
-    if (chunk !== null) interim.scan(chunk);
-    return chunk;
+    if (chunk === null) return null;
+    meter.interimResponses(interim.scan(chunk));
+    readsFrom(meter);
+    return meter.read(chunk.length) ? chunk : null;
+  };
+  socket.unshift = (chunk: Buffer) => {
+    meter.read(-chunk.length);
+    unshift(chunk);
   };
   socket.destroy = (error?: Error) => {
-    if (isLongHead(error) && interim.final >= 200) statusOfLongHead.set(error, interim.final);
+    noteStatus(error, interim.final);
     return destroy(error);
   };
-}
-
-const statusOfLongHead = new WeakMap<Error, number>();
-
-/** The final status that stood before headers for whose length undici gave the response up. */
-export function statusBefore(error: unknown): number | undefined {
-  return isLongHead(error) ? statusOfLongHead.get(error) : undefined;
-}
-
-function isLongHead(error: unknown): error is Error {
-  return types.isNativeError(error) && 'code' in error && error.code === 'UND_ERR_HEADERS_OVERFLOW';
 }
 
 /** Looks at what comes before a final response, however it is cut into chunks; later bytes may be a body that looks like it. */
@@ -63,19 +60,24 @@ export class InterimResponses {
   /** Status of the final response; 0 until it has come. */
   final = 0;
   private code = 0;
+  private count = 0;
 
-  /** A request was sent: what comes next begins an answer. */
-  expect(): void {
-    if (this.at < 0) this.at = 0;
+  /** A request was sent: what comes next begins an answer. @returns whether the one before has come */
+  expect(): boolean {
+    if (this.at >= 0) return false;
+    this.at = 0;
+    return true;
   }
 
-  /** Writes 103 where `chunk` says 100. */
-  scan(chunk: Buffer): void {
+  /** Writes 103 where `chunk` says 100. @returns how many interim responses begin in it */
+  scan(chunk: Buffer): number {
+    const before = this.count;
     for (let i = 0; i < chunk.length && this.at >= 0; i++) {
       const byte = chunk[i] as number;
       if (this.inHead) this.header(byte);
       else if (this.status(byte)) chunk[i] = THREE;
     }
+    return this.count - before;
   }
 
   /** @returns whether it is the last digit of a 100 */
@@ -95,7 +97,7 @@ export class InterimResponses {
   private coded(code: number): boolean {
     // a 101 is the end of HTTP
     const isInterim = code < 200 && code !== 101;
-    if (isInterim) Object.assign(this, { inHead: true, lineIsEmpty: false });
+    if (isInterim) Object.assign(this, { inHead: true, lineIsEmpty: false, count: this.count + 1 });
     else Object.assign(this, { at: -1, final: code });
     return code === 100;
   }

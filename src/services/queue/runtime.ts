@@ -152,7 +152,8 @@ function openParts(
   const flows = new FlowControls(database, schema, graceMs);
   const sender = new TicketSender(publisher);
   const listings = new ListingConnections(database, config.poolSize);
-  const heldMessages = new HeldMessages({ queues, flows, sender, log });
+  const atOnce = Math.max(1, Math.floor(config.poolSize / 2));
+  const heldMessages = new HeldMessages({ queues, flows, sender, log, atOnce });
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
     database,

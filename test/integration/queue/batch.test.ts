@@ -81,6 +81,43 @@ it('entries of one flow-control key are stored in one transaction, and answered 
   expect(limits.map(({ parallelism }) => parallelism)).toEqual([3, 3]);
 });
 
+it('entries of very many keys, queues and ids are stored in few transactions, those of one in their order', async () => {
+  const ways = [
+    (i: number) => ({
+      headers: { 'Upstash-Flow-Control-Key': `k${i}`, 'Upstash-Flow-Control-Value': 'rate=1' },
+    }),
+    (i: number) => ({ queue: `q${i}` }),
+    (i: number) => ({ headers: { 'Upstash-Deduplication-Id': `d${i}` } }),
+  ];
+  const entries = Array.from({ length: 150 }, (_, i) => {
+    const way = ways[i % 3]?.(i % 120) as { queue?: string; headers?: Record<string, string> };
+    // a message that begins is written anew by another transaction
+    return {
+      destination: `${receiver.url}/few/${i}`,
+      ...way,
+      headers: { ...way.headers, 'Upstash-Delay': '1h' },
+    };
+  });
+  const results = await batch(entries);
+  expect(results.map(({ error }) => error)).toEqual(Array(150).fill(undefined));
+  const [repeated, first] = [results[122], results[2]];
+  expect(repeated).toEqual({
+    messageId: first?.messageId,
+    url: `${receiver.url}/few/122`,
+    deduplicated: true,
+  });
+  const rows = await namespace.query<{ url: string; queue: string; transaction: string | null }>(
+    // the head of a queue is written anew when it is let go
+    `select url, coalesce(queue_name, flow_key) as queue, case when queue_name is null then xmin::text end as transaction
+      from $schema.messages where url like '%/few/%' order by seq`,
+  );
+  expect(rows).toHaveLength(140);
+  expect(new Set(rows.map(({ transaction }) => transaction)).size).toBeLessThanOrEqual(8);
+  const placesOf = (queue: string) =>
+    rows.flatMap((row) => (row.queue === queue ? [Number(row.url.split('/').at(-1))] : []));
+  expect([placesOf('k0'), placesOf('q1'), placesOf('k117')]).toEqual([[0, 120], [1, 121], [117]]);
+});
+
 it('as many entries of one queue as a batch may have are answered in time, each of them sent or told', async () => {
   const entries = Array.from({ length: 10_000 }, (_, i) => ({
     destination: `${receiver.url}/many/${i}`,

@@ -74,7 +74,10 @@ const KEYS = [
 const foreign = foreignBodies(KEYS);
 
 /** A body that bounds by number or time alone names everything within it, on purpose. */
-const namesMany = (body: string) => /"(count|fromDate|toDate)"/.test(body);
+const namesMany = (body: string) => /"(count|fromDate|toDate)":(?!\[\])/.test(body);
+
+/** Lists that somebody forgot to fill in, of what has one value. */
+const UNFILLED = ['{"toDate":[]}', '{"fromDate":[]}', '{"count":[]}', '{"cursor":[]}'];
 
 describe('messages that wait', () => {
   let first: string;
@@ -112,6 +115,8 @@ describe('messages that wait', () => {
     '{"label":[]}',
     '{"messageIds":"msg_x"}]',
     '{"messageIds":["msg_x"],"label":"red"}',
+    '{"cursor":"x"}',
+    ...UNFILLED,
   ])('%s is refused', async (body) => {
     const answer = await call('DELETE', '/v2/messages', body);
     expect([answer.status, answer.body]).toEqual([400, { error: expect.any(String) }]);
@@ -162,6 +167,30 @@ describe('dead letters', () => {
     expect((await letters()).messages).toHaveLength(3);
     expect(receiver.received.length).toBe(before);
   });
+
+  it.each([
+    ...UNFILLED,
+    '{"order":[]}',
+    '{"order":"latest"}',
+    '{"order":"latestFirst"}',
+    '{"responseStatus":"abc"}',
+    '{"responseStatus":-1}',
+    '{"responseStatus":["500","0x1f4"]}',
+    '{"source":"queues"}',
+    '{"workflowCreatedAt":"today"}',
+  ])('%s is refused by all calls that change them', async (body) => {
+    const paths = ['dlq', 'dlq/retry', 'workflows/dlq', 'workflows/dlq/restart', 'workflows/dlq/resume'];
+    for (const path of paths) {
+      const answer = await call(/dlq$/.test(path) ? 'DELETE' : 'POST', `/v2/${path}`, body);
+      expect([path, answer.status]).toEqual([path, 400]);
+    }
+    expect((await letters()).messages).toHaveLength(3);
+  });
+
+  it.each(['responseStatus=abc', 'responseStatus=5xx', 'source=x', 'workflowCreatedAt=x'])(
+    'are not listed by %s, which none can have',
+    async (query) => expect((await call('GET', `/v2/dlq?${query}`)).status).toBe(400),
+  );
 
   it('are deleted by a filter in the body, one that fits', async () => {
     const body = JSON.stringify({ url: `${receiver.url}/two` });

@@ -93,6 +93,41 @@ it('shows neither body nor headers of a redacted message in those of its callbac
   for (const { body } of await all('label=redacted')) expect(body).toMatch(/^REDACTED:/);
 });
 
+it.each([
+  ['header[X-Secret]', 'open'],
+  ['header', expect.stringMatching(/^REDACTED:/)],
+])('shows the headers of callbacks, which get them, as %s of their message says', async (fields, others) => {
+  const label = fields.replace(/\W/g, '');
+  const [hidden, secret] = [[expect.stringMatching(/^REDACTED:/)], 'not to be seen'];
+  const headers = {
+    'upstash-callback': `${receiver.url}/${label}-done`,
+    'upstash-callback-forward-x-secret': secret,
+    'upstash-callback-forward-x-open': 'open',
+    'upstash-failure-callback': `${receiver.url}/${label}-failed`,
+    'upstash-failure-callback-forward-x-secret': secret,
+    'upstash-redact-fields': fields,
+    'upstash-label': label,
+  };
+  const { body } = await publish(gateway, `${receiver.url}/${label}`, headers);
+  await eventually(() =>
+    expect(receiver.received.find(({ url }) => url === `/${label}-done`)?.headers).toMatchObject({
+      'x-secret': secret,
+      'x-open': 'open',
+    }),
+  );
+  await eventually(async () => expect(await all(`label=${label}`)).toHaveLength(6));
+  expect(JSON.stringify(await all(`label=${label}`))).not.toContain(secret);
+  const [own] = await all(`messageId=${body.messageId}`);
+  expect(own).toMatchObject({
+    callbackHeaders: { 'X-Secret': hidden, 'X-Open': [others] },
+    failureCallbackHeaders: { 'X-Secret': hidden },
+  });
+  const reply = await fetch(`${gateway.url}/queue/v2/messages/${body.messageId}`, {
+    headers: { authorization: `Bearer ${TOKENS.queue}` },
+  });
+  expect(await reply.json()).toMatchObject({ callbackHeader: { 'X-Secret': hidden, 'X-Open': [others] } });
+});
+
 it("goes on and keeps all entries when they came before their day's table was made", async () => {
   const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
   await namespace.query(`drop table $schema.events_${today}`);

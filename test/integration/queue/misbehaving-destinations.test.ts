@@ -55,15 +55,20 @@ async function destination(behave: Behaviour): Promise<Destination> {
 
 const answer = (status: string, headers = '') => `HTTP/1.1 ${status}\r\nConnection: close\r\n${headers}\r\n`;
 
-function endless(socket: Socket): void {
-  const piece = Buffer.alloc(65_536, 'x');
-  const more = () => {
-    while (!socket.destroyed && socket.write(piece));
+/** Says `head`, and then `piece` again and again for as long as anybody reads. */
+const endless =
+  (head: string, piece: string): Behaviour =>
+  (socket) => {
+    const more = () => {
+      while (!socket.destroyed && socket.write(piece));
+    };
+    socket.write(head);
+    socket.on('drain', more);
+    more();
   };
-  socket.write(answer('200 OK', 'Content-Length: 1073741824\r\n'));
-  socket.on('drain', more);
-  more();
-}
+
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+const X_64K = 'x'.repeat(65_536);
 
 function continueTwice(socket: Socket): void {
   socket.write('HTTP/1.1 100 Continue\r\n\r\n');
@@ -80,7 +85,30 @@ function drip(socket: Socket): void {
 const FATES: readonly [what: string, behave: Behaviour, attempts: number, dead: RegExp | number | null][] = [
   ['answers', (socket) => socket.end(answer('200 OK')), 1, null],
   ['answers 500 and then 200', (s, n) => s.end(answer(n === 1 ? '500 No' : '200 OK')), 2, null],
-  ['answers 1 GB', endless, 1, null],
+  ['answers 1 GB', endless(answer('200 OK', 'Content-Length: 1073741824\r\n'), X_64K), 1, null],
+  [
+    'answers byte by byte without end',
+    endless(answer('200 OK', CHUNKED), '1\r\nx\r\n'.repeat(9_999)),
+    1,
+    null,
+  ],
+  ['fails byte by byte without end', endless(answer('500 No', CHUNKED), '1\r\nx\r\n'.repeat(9_999)), 2, 500],
+  ['has an endless chunk extension', endless(`${answer('200 OK', CHUNKED)}1;x=`, X_64K), 1, null],
+  [
+    'has long chunk extensions without end',
+    endless(answer('500 No', CHUNKED), `1;x=${X_64K}\r\nx\r\n`),
+    2,
+    500,
+  ],
+  ['has an endless length of a chunk', endless(answer('200 OK', CHUNKED), '0'.repeat(65_536)), 1, null],
+  ['says empty lines without end', endless('', '\r\n'.repeat(30_000)), 2, /no body/],
+  [
+    'has early hints without end',
+    endless('', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(2_000)),
+    2,
+    /no body/,
+  ],
+  ['says 100 without end', endless('', 'HTTP/1.1 100 Continue\r\n\r\n'.repeat(2_000)), 2, /no body/],
   ['answers early hints first', (s) => s.end(`HTTP/1.1 103 Early Hints\r\n\r\n${answer('204 No')}`), 1, null],
   ['redirects in a loop', (s) => s.end(answer('308 There', 'Location: /x\r\n')), 2, 308],
   ['resets', (socket) => socket.resetAndDestroy(), 2, /ECONNRESET|other side closed/],

@@ -86,33 +86,50 @@ async function addressEntry(entry: unknown, callerIp: string | null, deps: Queue
   }
 }
 
+/** Messages of entries that are stored in one transaction although they wait for different rows. */
+const TOGETHER = 25;
+/** Such transactions of one batch at once. */
+const TRANSACTIONS = 2;
+
 /**
- * Entries of one queue, and those of one flow-control key, are stored together, in their order: each waits for the same row,
- * and 100 transactions of one batch that did so kept all connections from other publishes. Each of the others is a publish of its own.
+ * Entries that wait for a row while they are stored (a queue's, a flow-control key's, a deduplication id's) are stored in
+ * their order, those that wait for the same one together, and with others up to a number: 100 transactions of one batch
+ * kept all connections from other publishes. Each of the others is a publish of its own.
  */
-function groupsOf(entries: readonly Addressed[]): number[][] {
+function groupsOf(entries: readonly Addressed[]): { alone: number[]; together: number[][][] } {
   const shared = new Map<string, number[]>();
-  const groups: number[][] = [];
+  const alone: number[] = [];
+  const together: number[][][] = [];
   entries.forEach((entry, i) => {
     const waitsFor = 'messages' in entry ? sharedRowOf(entry.messages[0]) : undefined;
     const group = waitsFor === undefined ? undefined : shared.get(waitsFor);
-    if (group !== undefined) {
-      group.push(i);
-      return;
-    }
-    const fresh = [i];
-    groups.push(fresh);
-    if (waitsFor !== undefined) shared.set(waitsFor, fresh);
+    if (group !== undefined) group.push(i);
+    else if (waitsFor === undefined) alone.push(i);
+    else shared.set(waitsFor, [i]);
   });
-  return groups;
+  let size = TOGETHER;
+  for (const group of shared.values()) {
+    const messages = group.reduce((sum, i) => sum + messagesOf(entries[i]), 0);
+    if (size + messages > TOGETHER) {
+      together.push([]);
+      size = 0;
+    }
+    together.at(-1)?.push(group);
+    size += messages;
+  }
+  return { alone, together };
 }
+
+const messagesOf = (entry: Addressed | undefined) =>
+  entry !== undefined && 'messages' in entry ? entry.messages.length : 0;
 
 /** What a message has to lock while it is stored. */
 function sharedRowOf(message: NewMessage | undefined): string | undefined {
   if (message === undefined) return undefined;
   if (message.queueName !== null) return `queue ${message.queueName}`;
   const { flow } = message.details;
-  return flow === undefined ? undefined : `flow ${flow.key}`;
+  if (flow !== undefined) return `flow ${flow.key}`;
+  return message.deduplicationKey === null ? undefined : `id ${message.deduplicationKey}`;
 }
 
 async function publishEntries(
@@ -127,7 +144,8 @@ async function publishEntries(
     await pace.rest();
   }
   const outcomes: Outcome[] = addressed.map((entry) => ('error' in entry ? entry : { reply: [] }));
-  const publishGroup = async (places: readonly number[]) => {
+  const publishGroups = async (groups: readonly (readonly number[])[]): Promise<void> => {
+    const places = groups.flat().sort((a, b) => a - b);
     const wanted = places.flatMap((i) => {
       const entry = addressed[i];
       return entry === undefined || 'error' in entry ? [] : [entry];
@@ -136,11 +154,25 @@ async function publishEntries(
     const answers: Outcome[] = await acceptAll(wanted, deps).catch((error: unknown) =>
       wanted.map(() => ({ error: toHttpError(error) })),
     );
+    const [first] = answers;
+    // what is too much for today together may not be for some
+    if (groups.length > 1 && first !== undefined && 'error' in first && first.error.status === 429) {
+      for (const group of groups) await publishGroups([group]);
+      return;
+    }
     places.forEach((place, i) => {
       outcomes[place] = answers[i] as Outcome;
     });
   };
-  await Promise.all(groupsOf(addressed).map(publishGroup));
+  const { alone, together } = groupsOf(addressed);
+  const publishShared = async () => {
+    for (let groups = together.shift(); groups !== undefined; groups = together.shift())
+      await publishGroups(groups);
+  };
+  await Promise.all([
+    ...alone.map((i) => publishGroups([[i]])),
+    ...Array.from({ length: TRANSACTIONS }, publishShared),
+  ]);
   return outcomes;
 }
 

@@ -110,6 +110,7 @@ export async function chosenLetters(
   const only = { sql: `m.run_no is ${source === 'workflow' ? 'not null' : 'null'}`, values: [] };
   if (ids !== undefined)
     return { wanted: { ids, ...(source === undefined ? {} : { conditions: only }) }, ids, query };
+  refuseWrongValues(query);
   const filters = readFilters(query, filtersOf(config.schema), PARAMETERS_BEFORE);
   const wanted = {
     messageIds: query.list('messageId'),
@@ -120,8 +121,25 @@ export async function chosenLetters(
   return { wanted, ids, query };
 }
 
+/** Of filters that cannot have just any text: what a value of them looks like, and how that is said. */
+const FORMS: Readonly<Record<string, readonly [RegExp, string]>> = {
+  responseStatus: [/^(0|[1-9]\d{2})$/, 'a status, or 0 for none'],
+  source: [/^(queue|workflow)$/, 'queue or workflow'],
+  workflowCreatedAt: [/^\d{1,15}$/, 'a Unix time in milliseconds'],
+};
+
+/** @throws HttpError 400 for a value that no letter can have: whoever sent it meant something else */
+function refuseWrongValues(query: Query): void {
+  for (const [key, [form, expected]] of Object.entries(FORMS))
+    if (query.list(key)?.some((value) => !form.test(value)) === true)
+      throw new HttpError('invalid_request', `${key}: expected ${expected}`);
+}
+
 /** What a call that changes much takes: all named letters, or the next that fit. */
 export function chunkOf(query: Query, ids: readonly string[] | undefined, most = MAX_COUNT) {
+  const order = query.first('order') ?? 'earliestFirst';
+  if (order !== 'earliestFirst')
+    throw new HttpError('invalid_request', 'order: such a call takes the earliest first');
   const count = Math.min(most, query.count('count', most, MAX_COUNT));
   return { count: ids?.length ?? count, latestFirst: false, after: readCursor(query) };
 }

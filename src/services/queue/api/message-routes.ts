@@ -7,6 +7,7 @@ import type { Conditions } from '../store/conditions.js';
 import type { CancelQuery } from '../store/message-index.js';
 import { type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView } from './message-view.js';
+import type { Query } from './query.js';
 import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();
@@ -84,6 +85,13 @@ function refuseUnfinished({ cancelled, cursor }: { cancelled: number; cursor?: s
     );
 }
 
+/** The id behind which a cancellation goes on. @throws HttpError 400 */
+function readCursor(query: Query): string | undefined {
+  const text = query.first('cursor');
+  if (text === undefined || text === '' || /^msg_\w{1,96}$/.test(text)) return text;
+  throw new HttpError('invalid_request', 'cursor: is none that this service gave out');
+}
+
 const cancelMessages: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.cancelMessages',
@@ -109,7 +117,7 @@ const cancelMessages: RawRoute<QueueDeps> = {
             },
             query.count('count', CANCELLED, MAX_CANCELLED),
             deps,
-            query.first('cursor'),
+            readCursor(query),
           )
         : await cancel({ ids, conditions: ANY }, ids.length, deps);
     refuseUnfinished(reply);

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { redacted, shownHeaders } from '../intake/redaction.js';
-import type { CallbackTarget, Message } from '../message/message.js';
+import type { CallbackTarget, Message, Redaction } from '../message/message.js';
 
 /** What the API shows of a message. Absent fields are left out: some clients take a null for a value. */
 export function messageView(message: Message): Record<string, unknown> {
@@ -17,8 +17,8 @@ export function messageView(message: Message): Record<string, unknown> {
     maxRetries: message.maxRetries,
     notBefore: message.notBefore,
     createdAt: message.createdAt,
-    ...callbackView('callback', callback),
-    ...callbackView('failureCallback', failureCallback),
+    ...callbackView('callback', callback, redact),
+    ...callbackView('failureCallback', failureCallback, redact),
     queueName: queueName ?? undefined,
     scheduleId,
     callerIP: callerIp ?? undefined,
@@ -40,9 +40,13 @@ export function bodyView(name: string, body: Buffer, hidden = false): Record<str
   return isUtf8(body) ? { [name]: body.toString('utf8') } : { [`${name}Base64`]: body.toString('base64') };
 }
 
-function callbackView(name: string, target: CallbackTarget | null): Record<string, unknown> {
+function callbackView(
+  name: string,
+  target: CallbackTarget | null,
+  redact: Redaction | undefined,
+): Record<string, unknown> {
   if (target === null) return {};
-  return { [name]: target.url, [`${name}Header`]: shownHeaders(target.headers) };
+  return { [name]: target.url, [`${name}Header`]: shownHeaders(target.headers, redact) };
 }
 
 /** Without the fields that are `undefined`. */

@@ -84,9 +84,14 @@ export class Query {
     return this.values.get(key)?.map(({ text }) => text);
   }
 
-  /** Of a key that has one value. @throws HttpError 400 when it has different ones: which of them counts would be a guess */
+  /**
+   * Of a key that has one value.
+   * @throws HttpError 400 when it has different ones (which of them counts would be a guess), or the empty list of a body:
+   *   as no value at all it would mean everything
+   */
   first(key: string): string | undefined {
     const values = this.values.get(key);
+    if (values?.length === 0) throw new HttpError('invalid_request', `${key}: has no value`);
     const text = values?.[0]?.text;
     if (values?.some((other) => other.text !== text) === true)
       throw new HttpError('invalid_request', `${key}: has more than one value`);

@@ -78,12 +78,14 @@ export async function attemptDelivery(
 function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
   const { prefix, callerIp, details, headers } = message;
   const { topicName, scheduleId } = details;
+  const label = labelOf(message);
   const added: Record<string, string> = {
     [`${prefix}-Message-Id`]: message.id,
     [`${prefix}-Retried`]: String(message.attempt),
     ...(callerIp === null ? {} : { [`${prefix}-Caller-Ip`]: callerIp }),
     ...(topicName === undefined ? {} : { [`${prefix}-Topic-Name`]: topicName }),
     ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
+    ...(label === undefined ? {} : { [`${prefix}-Label`]: label }),
     [`${prefix}-Signature`]: sign(message.url, message.body),
   };
   const all: string[] = [];
@@ -92,4 +94,15 @@ function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
   for (const name in headers) if (!Object.hasOwn(added, name)) all.push(name, headers[name] as string);
   for (const name in added) all.push(name, added[name] as string);
   return all;
+}
+
+/**
+ * The SDK of a workflow takes the label of the run that a schedule starts from the delivery. Other messages' labels are
+ * their sender's alone, and a label that is forwarded is what the sender wants to be read.
+ */
+function labelOf({ prefix, headers, details }: ClaimedMessage): string | undefined {
+  const { labels, scheduleId } = details;
+  if (labels === undefined || scheduleId === undefined) return undefined;
+  const name = `${prefix}-Label`.toLowerCase();
+  return Object.keys(headers).some((own) => own.toLowerCase() === name) ? undefined : labels.join(',');
 }

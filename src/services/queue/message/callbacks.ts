@@ -116,7 +116,7 @@ function callbackMessage(
 
 /**
  * A callback is found under its message's labels, group and schedule. Its body holds the message's own body and headers: where
- * something of these is not to be seen, it is not either.
+ * something of these is not to be seen, it is not either, nor are headers of the callback that have such a name.
  */
 function detailsOf({ details }: ClaimedMessage, { retryDelay }: CallbackTarget): MessageDetails {
   const { topicName, endpointName, scheduleId, labels, redact } = details;
@@ -126,6 +126,6 @@ function detailsOf({ details }: ClaimedMessage, { retryDelay }: CallbackTarget):
     ...(scheduleId === undefined ? {} : { scheduleId }),
     ...(labels === undefined ? {} : { labels }),
     ...(retryDelay === undefined ? {} : { retryDelay }),
-    ...(redact === undefined ? {} : { redact: { body: true, headers: [] } }),
+    ...(redact === undefined ? {} : { redact: { ...redact, body: true } }),
   };
 }

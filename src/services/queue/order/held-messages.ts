@@ -4,6 +4,7 @@ import type { TicketSender } from '../rabbitmq/ticket-sender.js';
 import { Coalescer } from './coalescer.js';
 import type { FlowControls } from './flow-controls.js';
 import type { OrderedQueues, ReturnedSlots } from './ordered-queues.js';
+import { ReleasePlaces } from './release-places.js';
 
 /** What messages wait for that were just stored. */
 export interface Waiting {
@@ -19,6 +20,8 @@ interface KeyChange {
   readonly flow?: FlowControl;
   /** Slots that attempts were admitted to and did not use. */
   readonly unused?: number;
+  /** Nobody waits for it: others go first. */
+  readonly canWait?: boolean;
 }
 
 export interface HeldMessagesOptions {
@@ -26,6 +29,8 @@ export interface HeldMessagesOptions {
   readonly flows: FlowControls;
   readonly sender: TicketSender;
   readonly log: Logger;
+  /** Transactions that let messages go at once and for which nobody waits. */
+  readonly atOnce: number;
 }
 
 /** Lets held messages go when what they waited for is over: a place in their queue, room or a new period under their key. */
@@ -33,14 +38,18 @@ export class HeldMessages {
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly aborter = new AbortController();
   private repairing = false;
-  private readonly queues = new Coalescer<undefined>(() => undefined);
+  private readonly places: ReleasePlaces;
+  private readonly queues = new Coalescer<boolean>((earlier, later) => earlier && later);
   private readonly keys = new Coalescer<KeyChange>((earlier, later) => ({
     ...earlier,
     ...later,
     unused: (earlier.unused ?? 0) + (later.unused ?? 0),
+    canWait: earlier.canWait === true && later.canWait === true,
   }));
 
-  constructor(private readonly options: HeldMessagesOptions) {}
+  constructor(private readonly options: HeldMessagesOptions) {
+    this.places = new ReleasePlaces(options.atOnce);
+  }
 
   /** A ticket came whose message its flow-control key has not let in: it waits for its turn. */
   async hold(ticket: Ticket, key: string): Promise<void> {
@@ -50,8 +59,8 @@ export class HeldMessages {
 
   /** To be called, and not waited for, when messages were stored that wait for their turn. */
   begin({ queues, flows }: Waiting): void {
-    for (const name of queues) void this.releaseQueue(name);
-    for (const flow of flows) void this.releaseKey(flow.key, { flow });
+    for (const name of queues) void this.releaseQueue(name, true);
+    for (const flow of flows) void this.releaseKey(flow.key, { flow, canWait: true });
   }
 
   /** To be called, and not waited for, when messages that their key had let in were held with their queue. */
@@ -66,9 +75,12 @@ export class HeldMessages {
 
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
-    return this.keys.run(key, change, async ({ flow, unused = 0 }) => {
+    const place = `key ${key}`;
+    if (change.canWait !== true) this.places.hurry(place);
+    return this.keys.run(key, change, async ({ flow, unused = 0, canWait = false }) => {
       await this.withFailuresLogged(async () => {
-        const { tickets, roomInMs } = await this.options.flows.release(key, flow, unused);
+        const release = () => this.options.flows.release(key, flow, unused);
+        const { tickets, roomInMs } = await this.places.use(place, !canWait, release);
         if (roomInMs !== undefined) this.wake(key, roomInMs);
         await this.options.sender.sendAll(tickets, this.aborter.signal);
       });
@@ -76,10 +88,13 @@ export class HeldMessages {
   }
 
   /** To be called when a message of the queue, or its last callback, is over. */
-  releaseQueue(name: string): Promise<void> {
-    return this.queues.run(name, undefined, () =>
+  releaseQueue(name: string, canWait = false): Promise<void> {
+    const place = `queue ${name}`;
+    if (!canWait) this.places.hurry(place);
+    return this.queues.run(name, canWait, (waits) =>
       this.withFailuresLogged(async () => {
-        await this.options.sender.sendAll(await this.options.queues.release(name), this.aborter.signal);
+        const tickets = await this.places.use(place, !waits, () => this.options.queues.release(name));
+        await this.options.sender.sendAll(tickets, this.aborter.signal);
       }),
     );
   }
@@ -108,7 +123,7 @@ export class HeldMessages {
     if (this.timers.has(key) || this.aborter.signal.aborted) return;
     const fire = () => {
       this.timers.delete(key);
-      void this.releaseKey(key);
+      void this.releaseKey(key, { canWait: true });
     };
     // a period is at most a week, which a timer can hold
     this.timers.set(key, setTimeout(fire, Math.max(1, inMs)));

@@ -143,6 +143,11 @@ describe('what names no run cancels none', () => {
     ['', '{"count":501}'],
     ['', '{"fromDate":null}'],
     ['', '{"cursor":"x"}'],
+    // lists that somebody forgot to fill in
+    ['', '{"toDate":[]}'],
+    ['', '{"fromDate":[]}'],
+    ['', '{"count":[]}'],
+    ['', '{"cursor":[]}'],
     ['/', undefined],
     ['?all=true', undefined],
     ['?label=', undefined],

@@ -23,32 +23,37 @@ const runsAt = (url: string, count: number) =>
     return runs.map(({ workflowRunId }) => workflowRunId).reverse();
   });
 
-it('each time of a schedule starts a run of its own, with the payload, headers and label of the schedule', async () => {
-  const url = site.add('/scheduled', async (context) => {
-    const one = await context.run('one', () => (context.requestPayload as { n: number }).n + 1);
-    await context.sleep('nap', 1);
-    return [one, context.headers.get('x-mine'), context.label];
-  });
-  const { scheduleId } = await client.schedules.create({
-    destination: url,
-    cron: '0 0 1 1 *',
-    body: JSON.stringify({ n: 1 }),
-    headers: {
-      'x-mine': 'yes',
-      'Content-Type': 'application/json',
-      // that of the schedule is its messages'
-      'Upstash-Forward-Upstash-Label': 'yearly',
-    },
-  });
-  for (const times of [1, 2, 3]) {
-    await tick(scheduleId);
-    const ids = await runsAt(url, times);
-    expect(new Set(ids).size).toBe(times);
-    const [run] = await endedRuns(namespace, ids.at(-1) as string);
-    expect([run?.state, resultOf(run)]).toEqual(['RUN_SUCCESS', [2, 'yes', 'yearly']]);
-  }
-  await client.schedules.delete(scheduleId);
-});
+it.each([
+  ['that is forwarded', { 'Upstash-Label': 'for itself', 'Upstash-Forward-Upstash-Label': 'yearly' }],
+  ['of the schedule', { 'Upstash-Label': 'yearly' }],
+])(
+  'each time of a schedule starts a run of its own, with its payload and headers and the label %s',
+  async (which, labels) => {
+    const url = site.add(`/scheduled ${which}`.replaceAll(' ', '-'), async (context) => {
+      const one = await context.run('one', () => (context.requestPayload as { n: number }).n + 1);
+      await context.sleep('nap', 1);
+      return [one, context.headers.get('x-mine'), context.label];
+    });
+    const { scheduleId } = await client.schedules.create({
+      destination: url,
+      cron: '0 0 1 1 *',
+      body: JSON.stringify({ n: 1 }),
+      headers: {
+        'x-mine': 'yes',
+        'Content-Type': 'application/json',
+        ...labels,
+      },
+    });
+    for (const times of [1, 2, 3]) {
+      await tick(scheduleId);
+      const ids = await runsAt(url, times);
+      expect(new Set(ids).size).toBe(times);
+      const [run] = await endedRuns(namespace, ids.at(-1) as string);
+      expect([run?.state, resultOf(run)]).toEqual(['RUN_SUCCESS', [2, 'yes', 'yearly']]);
+    }
+    await client.schedules.delete(scheduleId);
+  },
+);
 
 it('a time that comes while the run before is under way starts another one; one run that fails does not touch the next', async () => {
   let isMended = false;
