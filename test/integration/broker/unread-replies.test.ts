@@ -131,3 +131,43 @@ test('what nobody confirmed comes again at another gateway than the one that has
   expect((await call(`/commit/${group}/i`, [], { headers: acknowledge })).status).toBe(200);
   expect(await kafka.committed(group, topic)).toEqual([1]);
 });
+
+test.each([
+  ['committed itself', () => ({})],
+  [
+    'confirmed by its name',
+    (reply: string) => ({ 'Broker-Acknowledge': /Broker-Delivery: (.*)\r\n/i.exec(reply)?.[1] as string }),
+  ],
+])('what a client has %s is not taken back when its connection breaks', async (name, headersOf) => {
+  const short = name.replaceAll(' ', '-');
+  const topic = await kafka.topic(short);
+  const group = kafka.name(short);
+  const path = `/consume/${group}/i/${topic}`;
+  const [{ url }] = running as [SpawnedGateway];
+  const call = brokerClient(url);
+  await joined(url, path);
+  await call(
+    `/produce/${topic}`,
+    ['0', '1', '2'].map((value) => ({ value })),
+  );
+  const client = await RawClient.open(Number(new URL(url).port));
+  client.write(
+    `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+  );
+  const reply = await client.until(/"value":"2".*\]$/);
+  const headers = headersOf(reply);
+  const isNamed = Object.keys(headers).length > 0;
+  const committed = isNamed ? [] : { topic, partition: 0, offset: 2 };
+  expect((await call(`/commit/${group}/i`, committed, { headers })).status).toBe(200);
+  client.socket.resetAndDestroy();
+  // of the rest nobody has said that it was read
+  const rest = isNamed ? [] : ['2'];
+  const seen: string[] = [];
+  await eventually(async () => {
+    const { body } = await call(`${path}?timeout=500`);
+    seen.push(...body.map(({ value }) => value));
+    expect(seen).toEqual(rest);
+  });
+  await call(`/produce/${topic}`, { value: 'next' });
+  expect((await call(`${path}?timeout=30000`)).body.map(({ value }) => value)).toEqual(['next']);
+});

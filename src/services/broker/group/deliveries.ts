@@ -18,8 +18,8 @@ interface Held {
 export class Deliveries {
   /** One at most: the next consume hands it out again, or follows its confirmation. */
   private held: Held | undefined;
-  /** By id: how it is taken back; `undefined` where it was confirmed. */
-  private readonly recent = new Map<string, (() => void) | undefined>();
+  /** By id what may be taken back; `undefined` where it was confirmed. */
+  private readonly recent = new Map<string, Delivery | undefined>();
 
   /**
    * `delivery` is on its way to the client.
@@ -50,8 +50,9 @@ export class Deliveries {
 
   /** The client has read it. @returns whether it is known; otherwise its records come again */
   confirm(id: string): boolean {
-    if (this.held?.id !== id) return this.recent.has(id);
-    this.confirmHeld(this.held);
+    if (this.held?.id === id) this.confirmHeld(this.held);
+    else if (this.recent.has(id)) this.recent.set(id, undefined);
+    else return false;
     return true;
   }
 
@@ -63,11 +64,12 @@ export class Deliveries {
   /** The client has committed `positions`, so it has read what lies before them. */
   confirmBefore(positions: readonly TopicPartitionOffset[]): void {
     if (this.held?.delivery.passOver(positions) === true) this.confirmHeld(this.held);
+    for (const delivery of this.recent.values()) delivery?.passOver(positions);
   }
 
   /** The client has not read what seemed to have arrived. */
   takeBack(id: string): void {
-    this.recent.get(id)?.();
+    this.recent.get(id)?.takeBack();
     this.recent.delete(id);
   }
 
@@ -79,11 +81,11 @@ export class Deliveries {
 
   private arrived(id: string, delivery: Delivery): void {
     delivery.arrived();
-    this.remember(id, delivery.takeBack);
+    this.remember(id, delivery);
   }
 
-  private remember(id: string, takeBack: (() => void) | undefined): void {
-    this.recent.set(id, takeBack);
+  private remember(id: string, delivery: Delivery | undefined): void {
+    this.recent.set(id, delivery);
     const [oldest] = this.recent.keys();
     if (this.recent.size > RECENT) this.recent.delete(oldest as string);
   }
