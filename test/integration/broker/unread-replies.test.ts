@@ -1,4 +1,9 @@
-import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/broker/kafka.js';
+import {
+  type BrokerClient,
+  brokerClient,
+  type KafkaNamespace,
+  kafkaNamespace,
+} from '../../support/broker/kafka.js';
 import { PeerGateways } from '../../support/broker/peers.js';
 import { eventually } from '../../support/eventually.js';
 import { RawClient } from '../../support/raw-client.js';
@@ -171,3 +176,32 @@ test.each([
   await call(`/produce/${topic}`, { value: 'next' });
   expect((await call(`${path}?timeout=30000`)).body.map(({ value }) => value)).toEqual(['next']);
 });
+
+/** Without the wait for the word from the other gateway every second commit was too early. */
+const ROUNDS = 20;
+
+test.each(['false', 'true'])(
+  'a commit overtakes no reply of another gateway (redelivery: %s)',
+  async (redeliver) => {
+    const topic = await kafka.topic(`overtake-${redeliver}`);
+    const group = kafka.name(`overtake-${redeliver}`);
+    const path = `/consume/${group}/i/${topic}`;
+    const [{ url: any }] = running as [SpawnedGateway];
+    const headers = {
+      ...EARLIEST,
+      'Kafka-Enable-Auto-Commit': 'false',
+      'Broker-Redeliver': redeliver,
+    };
+    await brokerClient(any)(`${path}?timeout=1`, undefined, { headers });
+    const [owner, other] = placesOf(group).map(({ url }) => brokerClient(url)) as [
+      BrokerClient,
+      BrokerClient,
+    ];
+    for (let next = 1; next <= ROUNDS; next++) {
+      await owner(`/produce/${topic}`, { value: 'x' });
+      expect((await other(`${path}?timeout=30000`, undefined, { headers })).body).toHaveLength(1);
+      expect((await owner(`/commit/${group}/i`, [])).status).toBe(200);
+      expect(await kafka.committed(group, topic)).toEqual([next]);
+    }
+  },
+);

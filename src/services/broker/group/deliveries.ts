@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { HttpError } from '../../../http/errors.js';
+import { endedWithin } from '../../../lib/within.js';
 import type { Delivery } from './delivery.js';
 import type { TopicPartitionOffset } from './group-offsets.js';
 
@@ -20,6 +21,8 @@ export class Deliveries {
   private held: Held | undefined;
   /** By id what may be taken back; `undefined` where it was confirmed. */
   private readonly recent = new Map<string, Delivery | undefined>();
+  /** Resolves when it is known how the last reply fared. */
+  private lastSettled: Promise<void> = Promise.resolve();
 
   /**
    * `delivery` is on its way to the client.
@@ -27,19 +30,24 @@ export class Deliveries {
    */
   begin(delivery: Delivery, mustConfirm: boolean): { id: string; settle: (isSent: boolean) => void } {
     const id = randomUUID();
-    if (!mustConfirm)
-      return { id, settle: (isSent) => (isSent ? this.arrived(id, delivery) : delivery.putBack()) };
-    const held: Held = { id, delivery, isSent: false };
-    this.held = held;
-    return {
-      id,
-      settle: (isSent) => {
-        // confirmed meanwhile: its client was quicker than the word that the reply went out
-        if (this.held !== held) return;
-        held.isSent = isSent;
-        if (!isSent) this.putBackHeld();
-      },
+    let isKnown: () => void = () => {};
+    this.lastSettled = new Promise((resolve) => {
+      isKnown = resolve;
+    });
+    const fared = mustConfirm ? this.hold(id, delivery) : this.handOver(id, delivery);
+    const settle = (isSent: boolean) => {
+      fared(isSent);
+      isKnown();
     };
+    return { id, settle };
+  }
+
+  /**
+   * Resolves when it is known how the reply fared that is on its way, at the latest after `ms`: a client that has read it is
+   * often quicker than the word that it went out, above all from another gateway.
+   */
+  settled(ms: number): Promise<void> {
+    return endedWithin(ms, this.lastSettled);
   }
 
   /** What was not confirmed comes again. */
@@ -71,6 +79,21 @@ export class Deliveries {
   takeBack(id: string): void {
     this.recent.get(id)?.takeBack();
     this.recent.delete(id);
+  }
+
+  private handOver(id: string, delivery: Delivery): (isSent: boolean) => void {
+    return (isSent) => (isSent ? this.arrived(id, delivery) : delivery.putBack());
+  }
+
+  private hold(id: string, delivery: Delivery): (isSent: boolean) => void {
+    const held: Held = { id, delivery, isSent: false };
+    this.held = held;
+    return (isSent) => {
+      // confirmed meanwhile
+      if (this.held !== held) return;
+      held.isSent = isSent;
+      if (!isSent) this.putBackHeld();
+    };
   }
 
   private confirmHeld({ id, delivery }: Held): void {
