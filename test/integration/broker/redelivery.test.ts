@@ -176,3 +176,25 @@ test('without the wish a consume reads on, whatever became of the reply before',
   const { body } = await call(path, undefined, { headers: MANUAL });
   expect(body.map(({ offset }) => offset)).toEqual([REPLY_RECORDS]);
 });
+
+test('an offset that a client commits itself is not undone by the commit of what was delivered', async () => {
+  const { call, kafka } = asked;
+  const topic = await kafka.topic('chosen', 2);
+  const group = kafka.name('chosen');
+  await call(
+    `/produce/${topic}`,
+    [0, 1].map((partition) => ({ value: 'x', partition })),
+  );
+  const headers = { ...MANUAL, ...REDELIVER };
+  const reply = () => call(`/consume/${group}/i/${topic}?timeout=30000`, undefined, { headers });
+  while ((await reply()).body.length < 2);
+  const commit = async (body: unknown) => {
+    expect((await call(`/commit/${group}/i`, body)).status).toBe(200);
+  };
+  // one has read both, and goes back in the first and ahead in the second
+  await commit({ topic, partition: 0, offset: 1 });
+  await commit({ topic, partition: 0, offset: 0 });
+  await commit({ topic, partition: 1, offset: 5 });
+  await commit([]);
+  expect(await kafka.committed(group, topic)).toEqual([0, 5]);
+});

@@ -1,4 +1,9 @@
-import { brokerClient, type KafkaNamespace, kafkaNamespace } from '../../support/broker/kafka.js';
+import {
+  type BrokerClient,
+  brokerClient,
+  type KafkaNamespace,
+  kafkaNamespace,
+} from '../../support/broker/kafka.js';
 import { PeerGateways } from '../../support/broker/peers.js';
 import { eventually } from '../../support/eventually.js';
 import { RawClient } from '../../support/raw-client.js';
@@ -131,3 +136,72 @@ test('what nobody confirmed comes again at another gateway than the one that has
   expect((await call(`/commit/${group}/i`, [], { headers: acknowledge })).status).toBe(200);
   expect(await kafka.committed(group, topic)).toEqual([1]);
 });
+
+test.each([
+  ['committed itself', () => ({})],
+  [
+    'confirmed by its name',
+    (reply: string) => ({ 'Broker-Acknowledge': /Broker-Delivery: (.*)\r\n/i.exec(reply)?.[1] as string }),
+  ],
+])('what a client has %s is not taken back when its connection breaks', async (name, headersOf) => {
+  const short = name.replaceAll(' ', '-');
+  const topic = await kafka.topic(short);
+  const group = kafka.name(short);
+  const path = `/consume/${group}/i/${topic}`;
+  const [{ url }] = running as [SpawnedGateway];
+  const call = brokerClient(url);
+  await joined(url, path);
+  await call(
+    `/produce/${topic}`,
+    ['0', '1', '2'].map((value) => ({ value })),
+  );
+  const client = await RawClient.open(Number(new URL(url).port));
+  client.write(
+    `GET /broker${path}?timeout=30000 HTTP/1.1\r\nHost: x\r\nAuthorization: ${AUTHORIZATION}\r\n\r\n`,
+  );
+  const reply = await client.until(/"value":"2".*\]$/);
+  const headers = headersOf(reply);
+  const isNamed = Object.keys(headers).length > 0;
+  const committed = isNamed ? [] : { topic, partition: 0, offset: 2 };
+  expect((await call(`/commit/${group}/i`, committed, { headers })).status).toBe(200);
+  client.socket.resetAndDestroy();
+  // of the rest nobody has said that it was read
+  const rest = isNamed ? [] : ['2'];
+  const seen: string[] = [];
+  await eventually(async () => {
+    const { body } = await call(`${path}?timeout=500`);
+    seen.push(...body.map(({ value }) => value));
+    expect(seen).toEqual(rest);
+  });
+  await call(`/produce/${topic}`, { value: 'next' });
+  expect((await call(`${path}?timeout=30000`)).body.map(({ value }) => value)).toEqual(['next']);
+});
+
+/** Without the wait for the word from the other gateway every second commit was too early. */
+const ROUNDS = 20;
+
+test.each(['false', 'true'])(
+  'a commit overtakes no reply of another gateway (redelivery: %s)',
+  async (redeliver) => {
+    const topic = await kafka.topic(`overtake-${redeliver}`);
+    const group = kafka.name(`overtake-${redeliver}`);
+    const path = `/consume/${group}/i/${topic}`;
+    const [{ url: any }] = running as [SpawnedGateway];
+    const headers = {
+      ...EARLIEST,
+      'Kafka-Enable-Auto-Commit': 'false',
+      'Broker-Redeliver': redeliver,
+    };
+    await brokerClient(any)(`${path}?timeout=1`, undefined, { headers });
+    const [owner, other] = placesOf(group).map(({ url }) => brokerClient(url)) as [
+      BrokerClient,
+      BrokerClient,
+    ];
+    for (let next = 1; next <= ROUNDS; next++) {
+      await owner(`/produce/${topic}`, { value: 'x' });
+      expect((await other(`${path}?timeout=30000`, undefined, { headers })).body).toHaveLength(1);
+      expect((await owner(`/commit/${group}/i`, [])).status).toBe(200);
+      expect(await kafka.committed(group, topic)).toEqual([next]);
+    }
+  },
+);

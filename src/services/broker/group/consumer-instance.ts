@@ -12,6 +12,8 @@ import type { TopicPartitionOffset } from './group-offsets.js';
 
 /** A reply still being written may hold up a close for so long, in ms: it is committed if it arrives meanwhile. */
 const LAST_TURN_MS = 2_000;
+/** A commit of what was delivered waits so long for the word that a reply on its way went out, in ms; without it that is left out. */
+const SETTLED_MS = 1_000;
 /** Pause before a commit that met a rebalance is tried again, in ms. */
 const REBALANCE_PAUSE_MS = 100;
 const REBALANCING = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
@@ -115,7 +117,10 @@ export class ConsumerInstance {
     deadline: AbortSignal,
   ): Promise<void> {
     if (acknowledged !== undefined && !this.deliveries.confirm(acknowledged)) throw unknownDelivery();
-    if (acknowledged === undefined && positions.length === 0) this.deliveries.confirmLast();
+    if (acknowledged === undefined && positions.length === 0) {
+      await this.deliveries.settled(SETTLED_MS);
+      this.deliveries.confirmLast();
+    }
     const until = deadlineOf(undefined, deadline, this.closing.signal);
     try {
       while (!(await this.tryCommit(positions, until.signal)));

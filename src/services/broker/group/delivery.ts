@@ -10,15 +10,23 @@ export interface Delivery {
   readonly count: number;
   arrived(): void;
   putBack(): void;
-  /** What lies before `positions` is not put back any more. @returns whether nothing is left */
+  /**
+   * The client has committed `positions` itself: what lies before them comes never again, and the arrival of the rest says
+   * nothing about where these partitions are to go on. @returns whether nothing is left
+   */
   passOver(positions: readonly TopicPartitionOffset[]): boolean;
   /** After `arrived`, when the client turns out not to have read them: they come again, and what follows them. */
   takeBack(): void;
 }
 
+interface Part extends TakenPart {
+  /** The client has committed an offset of the partition since it was handed out. */
+  readonly isChosen?: boolean;
+}
+
 /** @param onTakenBack there is something to take again */
 export function deliveryOf(taken: Taken, commits: OffsetCommits, onTakenBack: () => void): Delivery {
-  let { parts } = taken;
+  let parts: readonly Part[] = taken.parts;
   return {
     messages: taken.json,
     count: taken.count,
@@ -35,9 +43,11 @@ export function deliveryOf(taken: Taken, commits: OffsetCommits, onTakenBack: ()
   };
 }
 
-function arrived(parts: readonly TakenPart[], commits: OffsetCommits): void {
-  for (const { from, end } of parts) {
+function arrived(parts: readonly Part[], commits: OffsetCommits): void {
+  for (const { from, end, isChosen } of parts) {
     from.isOut = false;
+    // where the client has chosen where to go on, its choice must not be undone
+    if (isChosen) continue;
     // it is somebody else's by now, and read again from the committed offset; or it was taken back meanwhile
     if (from.isLost || from.nextOffset < end) continue;
     // beyond `end` where what follows is not for readers
@@ -45,21 +55,20 @@ function arrived(parts: readonly TakenPart[], commits: OffsetCommits): void {
   }
 }
 
-function takeBack(parts: readonly TakenPart[], commits: OffsetCommits): void {
-  putBack(parts);
-  for (const { from, begin: offset } of parts) {
+function takeBack(parts: readonly Part[], commits: OffsetCommits): void {
+  const left = parts.filter(({ begin, end }) => begin < end);
+  putBack(left);
+  for (const { from, begin: offset } of left) {
     const { topic, partition, nextOffset } = from;
-    if (!from.isLost && nextOffset === offset) commits.delivered({ topic, partition, offset });
+    if (!from.isLost && nextOffset === offset) commits.passed({ topic, partition, offset });
   }
 }
 
-function partsBehind(
-  parts: readonly TakenPart[],
-  positions: readonly TopicPartitionOffset[],
-): readonly TakenPart[] {
+function partsBehind(parts: readonly Part[], positions: readonly TopicPartitionOffset[]): readonly Part[] {
   const offsets = new Map(positions.map((position) => [partitionKey(position), position.offset]));
   return parts.map((part) => {
-    const offset = offsets.get(partitionKey(part.from)) ?? 0;
-    return { ...part, begin: Math.max(part.begin, Math.min(offset, part.end)) };
+    const offset = offsets.get(partitionKey(part.from));
+    if (offset === undefined) return part;
+    return { ...part, begin: Math.max(part.begin, Math.min(offset, part.end)), isChosen: true };
   });
 }
