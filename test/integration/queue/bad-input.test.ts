@@ -32,7 +32,7 @@ it.each<[method: string, path: string, body: object | null]>([
   ['DELETE', '/v2/messages', { messageIds: [NUL] }],
   ['GET', '/v2/events?label=%00', null],
   ['GET', '/v2/dlq/%00', null],
-  ['GET', '/v2/dlq?responseStatus=%00', null],
+  ['GET', '/v2/dlq?label=%00', null],
   ['DELETE', '/v2/dlq?dlqIds=%00', null],
   ['POST', '/v2/dlq/retry?dlqIds=%00', null],
   ['GET', '/v2/topics/%00', null],
