@@ -187,9 +187,14 @@ describe('dead letters', () => {
     expect((await letters()).messages).toHaveLength(3);
   });
 
-  it.each(['responseStatus=abc', 'responseStatus=5xx', 'source=x', 'workflowCreatedAt=x'])(
-    'are not listed by %s, which none can have',
-    async (query) => expect((await call('GET', `/v2/dlq?${query}`)).status).toBe(400),
+  it.each([
+    'responseStatus=abc',
+    'responseStatus=5xx',
+    'responseStatus=%00',
+    'source=x',
+    'workflowCreatedAt=x',
+  ])('are not listed by %s, which none can have', async (query) =>
+    expect((await call('GET', `/v2/dlq?${query}`)).status).toBe(400),
   );
 
   it('are deleted by a filter in the body, one that fits', async () => {

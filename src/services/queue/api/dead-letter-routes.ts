@@ -16,7 +16,7 @@ import { tableOf } from '../store/statements.js';
 import type { Run } from '../workflow/run.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
 import { bodyView, messageView, present } from './message-view.js';
-import type { Query } from './query.js';
+import { type Query, unixMs } from './query.js';
 import { readSelection } from './selection.js';
 
 const route = jsonRoute<QueueDeps>();
@@ -125,7 +125,6 @@ export async function chosenLetters(
 const FORMS: Readonly<Record<string, readonly [RegExp, string]>> = {
   responseStatus: [/^(0|[1-9]\d{2})$/, 'a status, or 0 for none'],
   source: [/^(queue|workflow)$/, 'queue or workflow'],
-  workflowCreatedAt: [/^\d{1,15}$/, 'a Unix time in milliseconds'],
 };
 
 /** @throws HttpError 400 for a value that no letter can have: whoever sent it meant something else */
@@ -133,6 +132,7 @@ function refuseWrongValues(query: Query): void {
   for (const [key, [form, expected]] of Object.entries(FORMS))
     if (query.list(key)?.some((value) => !form.test(value)) === true)
       throw new HttpError('invalid_request', `${key}: expected ${expected}`);
+  for (const text of query.list('workflowCreatedAt') ?? []) unixMs('workflowCreatedAt', text);
 }
 
 /** What a call that changes much takes: all named letters, or the next that fit. */
