@@ -1,8 +1,9 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client as QueueClient, Receiver } from '@upstash/qstash';
 import { Client, serve, type WorkflowContext } from '@upstash/workflow';
-import { eventually } from '../eventually.js';
+import { eventually, HANGS_MS } from '../eventually.js';
 import { type RunningGateway, startGateway } from '../gateway.js';
 import { TOKENS } from '../tokens.js';
 import { type QueueNamespace, queueNamespace } from './queue.js';
@@ -72,7 +73,7 @@ export async function startWorkflowSite(
   // workflows look their client up when they are served, so a gateway may come later
   return {
     get client() {
-      return new Client({ baseUrl: baseUrl(), token });
+      return patientClient(baseUrl(), token);
     },
     url,
     calls,
@@ -98,6 +99,24 @@ export async function startWorkflowSite(
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** The SDK's client does not try again what is refused for now (503), as of many things at once a busy machine refuses some. */
+function patientClient(baseUrl: string, token: string): Client {
+  const client = new Client({ baseUrl, token });
+  const once = client.trigger.bind(client) as (settings: unknown) => Promise<unknown>;
+  const trigger = async (settings: unknown) => {
+    const end = performance.now() + HANGS_MS;
+    for (;;) {
+      try {
+        return await once(settings);
+      } catch (error) {
+        if ((error as { status?: number }).status !== 503 || performance.now() > end) throw error;
+        await sleep(1_000);
+      }
+    }
+  };
+  return Object.assign(client, { trigger });
 }
 
 export interface WorkflowsUnderTest {

@@ -2,12 +2,9 @@ import { HttpError } from '../../../http/errors.js';
 import { unavailable } from '../errors.js';
 import type { DueTicket, NewMessage } from '../message/message.js';
 import type { HeldMessages } from '../order/held-messages.js';
-import type { TicketPublisher } from '../rabbitmq/publisher.js';
+import { CONFIRM_MS, type TicketPublisher } from '../rabbitmq/publisher.js';
 import { type IntakeTools, type Stored, takeIn } from './intake.js';
 import type { RefusedMessages } from './refused-messages.js';
-
-/** Longest wait for RabbitMQ's confirm, in ms: with the statements around it the sender has an answer within 2 s. */
-const CONFIRM_MS = 1_300;
 
 /**
  * From this delay on, in ms, a ticket is published while its message is being stored. It comes when nobody waits for an
@@ -40,7 +37,7 @@ export async function acceptMessages(
   let early: Promise<void> | undefined;
   const onStoring = (ticket: DueTicket) => {
     if (ticket.delayMs < EARLY_TICKET_MS || early !== undefined) return;
-    early = publisher.publish(ticket, ticket.delayMs, CONFIRM_MS);
+    early = publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits);
     // it is awaited only when the message was stored
     early.catch(() => undefined);
   };
@@ -51,7 +48,9 @@ export async function acceptMessages(
   heldMessages.begin(waiting);
   try {
     await (early ??
-      Promise.all(tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS))));
+      Promise.all(
+        tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits)),
+      ));
   } catch (cause) {
     if (!(await areBeingDelivered(ids, tools)))
       throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });

@@ -3,13 +3,11 @@ import { HttpError } from '../../../http/errors.js';
 import type { QueueDeps } from '../deps.js';
 import { unavailable } from '../errors.js';
 import { type ClaimedMessage, type NewMessage, newMessageId } from '../message/message.js';
+import { CONFIRM_MS } from '../rabbitmq/publisher.js';
 import { detailsOf } from './addressed-messages.js';
 import { Controls } from './control-headers.js';
 import { takeInWith } from './intake.js';
 import { type PublishEnvironment, readPublishOptions } from './publish-options.js';
-
-/** Of RabbitMQ's confirm, in ms. */
-const CONFIRM_MS = 1_300;
 
 /** After this, in ms, no further dead letters are begun: the reply that names the new messages must be in time. */
 const MAX_RESEND_MS = 5_000;
@@ -48,7 +46,9 @@ export async function resendDeadLetters(
   const { publisher, onAccepted, heldMessages } = accept;
   heldMessages.begin(intake.waiting);
   try {
-    await Promise.all(intake.tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS)));
+    await Promise.all(
+      intake.tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits)),
+    );
   } catch (err) {
     log.warn({ err, messages: messages.length }, 'queue: dead letters wait for the sweeper');
   }

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../lib/logger.js';
-import type { TicketPublisher } from '../rabbitmq/publisher.js';
+import { CONFIRM_MS, type TicketPublisher } from '../rabbitmq/publisher.js';
 import type { MessageUpkeep } from '../store/message-upkeep.js';
 import type { Purge } from '../store/purge.js';
 import type { HeldMessages } from './held-messages.js';
@@ -8,7 +8,6 @@ import type { QueueDeletions } from './queue-deletions.js';
 
 /** Messages looked at in one sweep; while the work queue is longer than this, most that is overdue only waits its turn. */
 const SWEEP_LIMIT = 2_000;
-const CONFIRM_MS = 10_000;
 
 /**
  * RabbitMQ that comes back drops every ticket that became due while it was away: its queues are there before its exchanges
@@ -98,7 +97,9 @@ export class Sweeper {
         : await upkeep.sweep(SWEEP_LIMIT, early ? EARLY_GRACE_MS : undefined);
     await Promise.all(
       lost.map((ticket) =>
-        ticket.failing ? publisher.deadLetter(ticket, CONFIRM_MS) : publisher.publish(ticket, 0, CONFIRM_MS),
+        ticket.failing
+          ? publisher.deadLetter(ticket, CONFIRM_MS.inBackground)
+          : publisher.publish(ticket, 0, CONFIRM_MS.inBackground),
       ),
     );
     return lost.length;

@@ -18,6 +18,13 @@ export class PublishError extends Error {
   }
 }
 
+/** Longest wait for RabbitMQ's confirm, in ms. */
+export const CONFIRM_MS = {
+  /** With the statements around it a sender has an answer within 2 s. */
+  whileClientWaits: 1_300,
+  inBackground: 10_000,
+} as const;
+
 /** What the publisher needs of its connection. */
 export interface PublishLink {
   readonly channel: ConfirmChannel | undefined;

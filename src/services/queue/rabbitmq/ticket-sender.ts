@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { DueTicket, Ticket } from '../message/message.js';
-import type { TicketPublisher } from './publisher.js';
-
-const CONFIRM_MS = 10_000;
+import { CONFIRM_MS, type TicketPublisher } from './publisher.js';
 
 /** Publishes tickets until RabbitMQ has them or the gateway stops; what is missing then, the sweeper finds. */
 export class TicketSender {
@@ -14,7 +12,7 @@ export class TicketSender {
     for (let failures = 0; ; failures++) {
       try {
         const elapsed = performance.now() - startedAt;
-        return await this.publisher.publish(ticket, Math.max(0, delayMs - elapsed), CONFIRM_MS);
+        return await this.publisher.publish(ticket, Math.max(0, delayMs - elapsed), CONFIRM_MS.inBackground);
       } catch (err) {
         if (signal.aborted) throw err;
         await sleep(backoffDelay(failures), undefined, { signal }).catch(() => undefined);
@@ -28,6 +26,6 @@ export class TicketSender {
 
   /** To the dead-letter exchange. */
   deadLetter(ticket: Ticket): Promise<void> {
-    return this.publisher.deadLetter(ticket, CONFIRM_MS);
+    return this.publisher.deadLetter(ticket, CONFIRM_MS.inBackground);
   }
 }

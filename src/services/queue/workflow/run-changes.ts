@@ -3,11 +3,8 @@ import type { Database, Queryable, Transactions } from '../../../lib/postgres/po
 import { type Intake, type IntakeTools, takeInWith } from '../intake/intake.js';
 import type { NewMessage } from '../message/message.js';
 import type { HeldMessages } from '../order/held-messages.js';
-import type { TicketPublisher } from '../rabbitmq/publisher.js';
+import { CONFIRM_MS, type TicketPublisher } from '../rabbitmq/publisher.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
-
-/** Of RabbitMQ's confirm, in ms. */
-const CONFIRM_MS = 1_300;
 
 export interface ChangeTools {
   readonly database: Database;
@@ -40,7 +37,7 @@ export class RunChanges {
     const { database, publisher, log } = this.tools;
     const { result, intake } = await this.commit(database, work);
     for (const ticket of intake.tickets)
-      publisher.publish(ticket, ticket.delayMs, CONFIRM_MS).catch((err: unknown) => {
+      publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits).catch((err: unknown) => {
         log.warn({ err, id: ticket.id }, 'queue: a message of a workflow run waits for the sweeper');
       });
     return result;
