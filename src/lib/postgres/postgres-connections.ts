@@ -4,11 +4,11 @@ import type { Queryable, QueryResult, Transactions } from './postgres-database.j
 import { isMissingTable, isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
 import type { SilenceWatch } from './postgres-watch.js';
 
-/** Values of a statement that come to more, in bytes, take time by themselves. */
+/** Values and answer of a statement that come to more, in bytes, take time by themselves. */
 const LARGE_BYTES = 1024 * 1024;
 /**
- * What a statement may take longer for each byte of large values, in ms: 0.25 s a MiB. Postgres writes 15 MiB in 0.1 to
- * 0.5 s, and took more than 1.3 s where six others wrote to the same disk.
+ * What a statement may take longer for each byte of large values or of a large answer, in ms: 0.25 s a MiB. Postgres writes
+ * 15 MiB in 0.1 to 0.5 s, and took more than 1.3 s where six others wrote to the same disk; 8 MiB were read in as long.
  */
 const MS_PER_BYTE = 250 / LARGE_BYTES;
 
@@ -28,7 +28,7 @@ export class Connections {
 
   constructor(
     private readonly pool: pg.Pool,
-    /** How long a statement may run that has no large values, in ms: the connections' own setting. */
+    /** How long a statement may run that is not large, in ms: the connections' own setting. */
     private readonly statementMs: number,
     /** Makes a connection outside the pool, which may have none left. */
     private readonly canceller: () => pg.Client,
@@ -46,9 +46,9 @@ export class Connections {
       this.use((client) => inTransaction(client, work, signal, limits), signal, replyMs);
     return {
       // its limit is set for one transaction, which it then needs
-      query: (text, values, name) =>
-        isLarge(values)
-          ? transaction((connection) => connection.query(text, values, name))
+      query: (text, values, name, reads) =>
+        bytesOf(values, reads) > LARGE_BYTES
+          ? transaction((connection) => connection.query(text, values, name, reads))
           : this.use((client) => run(client, replyMs, text, values, name), signal, replyMs),
       transaction,
     };
@@ -140,25 +140,24 @@ async function run<Row>(
   return { rows: result.rows as Row[], rowCount: result.rowCount ?? 0 };
 }
 
-function bytesOf(values: readonly unknown[] = []): number {
-  let bytes = 0;
+function bytesOf(values: readonly unknown[] = [], reads = 0): number {
+  let bytes = reads;
   for (const value of values)
     if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length;
   return bytes;
 }
 
-const isLarge = (values?: readonly unknown[]) => bytesOf(values) > LARGE_BYTES;
-
-/** @param limits of a transaction, whose large statements get the time for their values; without, there are none */
+/** @param limits of a transaction, whose large statements get the time for that; without, there are none */
 function queryableOn(client: pg.ClientBase, signal: AbortSignal | undefined, limits?: Limits): Queryable {
   let allowedMs = limits?.statementMs ?? Number.POSITIVE_INFINITY;
   return {
-    query: async (text, values, name) => {
+    query: async (text, values, name, reads) => {
       if (signal?.aborted) throw new RequestOver();
       if (limits === undefined) return run(client, undefined, text, values, name);
       const { statementMs, replyMs } = limits;
-      if (!isLarge(values)) return run(client, replyMs, text, values, name);
-      const moreMs = Math.round(bytesOf(values) * MS_PER_BYTE);
+      const bytes = bytesOf(values, reads);
+      if (bytes <= LARGE_BYTES) return run(client, replyMs, text, values, name);
+      const moreMs = Math.round(bytes * MS_PER_BYTE);
       if (statementMs + moreMs > allowedMs) {
         allowedMs = statementMs + moreMs;
         await run(client, replyMs, `set local statement_timeout = ${allowedMs}`);

@@ -8,11 +8,13 @@ export interface Queryable {
   /**
    * @param values `$1...`; a Buffer goes out in Postgres' binary format
    * @param name prepares the statement under this name, once a connection
+   * @param reads bytes that its answer is known to have, where they may be many: it gets the time for them
    */
   query<Row = Record<string, unknown>>(
     sql: string,
     values?: readonly unknown[],
     name?: string,
+    reads?: number,
   ): Promise<QueryResult<Row>>;
 }
 

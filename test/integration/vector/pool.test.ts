@@ -83,3 +83,15 @@ test('a refused statement keeps its connection; a transaction that throws leaves
     expect(await session()).toEqual(before);
   });
 });
+
+test('a statement that writes or reads much has longer than others, one after it has not', async () => {
+  const limits = { poolSize: 1, connectTimeoutMs: 5_000, statementTimeoutMs: 1_000 };
+  await withDatabase(backendAddress('PORTICO_DATABASE_URL'), limits, async (database) => {
+    const slow = 'select pg_sleep(1.5)';
+    const much = 20 * 1024 * 1024;
+    expect(await kindOf(database.query(slow))).toBe('timeout');
+    expect(await kindOf(database.query(slow, [], undefined, much))).toBe('done');
+    expect(await kindOf(database.query(`${slow}, length($1)`, ['x'.repeat(much)]))).toBe('done');
+    expect(await kindOf(database.query(slow))).toBe('timeout');
+  });
+});

@@ -115,7 +115,11 @@ async function bodiesOf(
   { run }: RunRecord,
   records: RunRecords,
 ): Promise<(step: ShownStep) => Promise<StepBodies>> {
-  const bodies = await records.bodies(run, steps.flatMap(seqsOf));
+  const bodies = await records.bodies(
+    run,
+    steps.flatMap(seqsOf),
+    steps.reduce((sum, step) => sum + bytesOf(step), 0),
+  );
   const ids = steps.flatMap(({ call }) => (call === undefined ? [] : [call.messageId]));
   const calls = await records.calls(ids);
   return async (step) => {

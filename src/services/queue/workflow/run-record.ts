@@ -145,22 +145,27 @@ export class RunRecords {
     };
   }
 
-  /** Bodies of steps by their places. */
-  async bodies({ no }: Run, seqs: readonly number[]): Promise<Map<number, Buffer>> {
+  /**
+   * Bodies of steps by their places.
+   * @param bytes that they come to
+   */
+  async bodies({ no }: Run, seqs: readonly number[], bytes: number): Promise<Map<number, Buffer>> {
     if (seqs.length === 0) return new Map();
     const { rows } = await this.database.query<{ seq: number; body: Buffer }>(
       `select seq, body from ${this.table('workflow_steps')} where run_no = $1::bigint and seq = any($2::int[])`,
       [no, seqs],
       'queue_run_bodies',
+      bytes,
     );
     return new Map(rows.map(({ seq, body }) => [seq, body]));
   }
 
-  async result({ no }: Run): Promise<Buffer> {
+  async result({ no, resultBytes }: LoggedRun): Promise<Buffer> {
     const { rows } = await this.database.query<{ result: Buffer | null }>(
       `select result from ${this.table('workflow_runs')} where no = $1::bigint`,
       [no],
       'queue_run_result',
+      resultBytes,
     );
     return rows[0]?.result ?? Buffer.alloc(0);
   }
