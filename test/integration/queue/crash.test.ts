@@ -24,7 +24,9 @@ const gateways: SpawnedGateway[] = [];
 
 beforeAll(async () => {
   receiver = await startReceiver((request, response) => {
-    answer(Number(request.url.split('?')[1]), (status, headers = {}) => {
+    const [path = '', number] = request.url.split('?');
+    arrivals(path).push(Number(number));
+    answer(Number(number), (status, headers = {}) => {
       response.writeHead(status, headers);
       response.end();
     });
@@ -47,10 +49,13 @@ async function start(change: Record<string, unknown> = {}): Promise<SpawnedGatew
 
 let round = 0;
 const freshPath = () => `/${++round}`;
-const arrivals = (path: string) =>
-  receiver.received
-    .filter(({ url }) => url.startsWith(`${path}?`))
-    .map(({ url }) => Number(url.split('?')[1]));
+const arrived = new Map<string, number[]>();
+/** The numbers of what came to a path, in their order. */
+function arrivals(path: string): number[] {
+  const numbers = arrived.get(path) ?? [];
+  arrived.set(path, numbers);
+  return numbers;
+}
 
 /** Numbers of the messages whose publish was answered 200; a connection that broke counts as refused. */
 async function publishAccepted(

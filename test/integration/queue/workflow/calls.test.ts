@@ -5,7 +5,7 @@ import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../su
 
 const MIB = 1024 * 1024;
 /** `npm run test:full` asks for 5 MiB. */
-const SIZE = Number(process.env.PORTICO_TEST_MIB ?? 2) * MIB;
+const SIZE = Number(process.env.PORTICO_TEST_MIB ?? 1) * MIB;
 
 silenceSdk();
 
