@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { type KvCaller, kvCaller } from '../../support/kv/kv.js';
+import { watchLoop } from '../../support/loop-watch.js';
 import { TOKENS } from '../../support/tokens.js';
 
 const PREFIX = `kv-requests:${randomBytes(4).toString('hex')}:`;
@@ -147,6 +148,19 @@ test('a huge reply does not hold up short ones', async () => {
   expect(((await huge).body as { result: string[] }).result.length).toBe(50);
   expect(short.length).toBeGreaterThan(3);
   await kv.run('DEL', key('list'));
+});
+
+test('a reply of very many small elements does not hold the loop', async () => {
+  // of a socket that has more, up to 2 MiB are read a turn: half a million elements, which took 130 ms of CPU time
+  const script = 'local t = {} for i = 1, 3000000 do t[i] = 1 end return t';
+  const watch = watchLoop();
+  try {
+    const reply = await kv.run('EVAL', script, 0);
+    expect(reply).toMatchObject({ status: 400, body: { error: expect.stringMatching(/bytes/) } });
+    expect(watch.longestMs()).toBeLessThan(100);
+  } finally {
+    watch.end();
+  }
 });
 
 describe('RESP2 replies', () => {

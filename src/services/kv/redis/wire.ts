@@ -31,6 +31,11 @@ export interface WireHooks {
 /** What may wait in this process because Redis does not read it, in bytes. */
 const UNSENT_LIMIT = 256 * 1024 * 1024;
 const WATCH_MS = 500;
+/**
+ * After so many elements of replies others have their turn. Of a socket that has more, libuv reads up to 2 MiB a turn: half a
+ * million elements of a wide reply, which held the loop for 100 to 200 ms.
+ */
+const ELEMENTS_A_TURN = 20_000;
 /** Texts are joined up to so many characters a write: far below what a string may hold, far above a usual tick. */
 const JOIN_LENGTH = 4 * 1024 * 1024;
 
@@ -68,6 +73,7 @@ export class Wire {
       this.heard = true;
       try {
         decoder.write(chunk);
+        this.rest();
       } catch (error) {
         socket.destroy(error as Error);
       }
@@ -176,6 +182,14 @@ export class Wire {
     flight.next = undefined;
     if (this.first === undefined) this.last = undefined;
     flight.land(flight.replies);
+  }
+
+  /** After many elements, until the loop has had a turn. */
+  private rest(): void {
+    if (this.decoder.elements < ELEMENTS_A_TURN) return;
+    this.decoder.elements = 0;
+    this.socket.pause();
+    setImmediate(() => this.socket.resume());
   }
 
   private checkProgress(): void {

@@ -78,6 +78,9 @@ export class RespDecoder {
   /** Of the reply that is being read nothing is kept any more. */
   private dropping = false;
 
+  /** So many elements were read, those too that are not kept. */
+  elements = 0;
+
   /** Bytes to come of a string that is not kept. */
   private skipping = 0;
   /** A reply that costs more, in bytes of memory, is not kept while it is read, and becomes a `ReplyTooLarge`. */
@@ -125,6 +128,7 @@ export class RespDecoder {
   /** Puts a finished element into the array it belongs to; a finished array is an element itself. */
   private finish(element: RespValue): void {
     let value = element;
+    this.elements += 1;
     this.cost += ELEMENT_COST + (value instanceof Buffer ? value.length : 0);
     const isTooLarge =
       this.tooDeep || (this.cost > this.limit && !(value instanceof RespError && this.open.length === 0));
