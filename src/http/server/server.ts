@@ -4,6 +4,7 @@ import { type ErrorCode, HttpError } from '../errors.js';
 import { JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import type { App } from './app.js';
+import { inTurns } from './bursts.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
 const IDLE_GRACE_MS = 100;
@@ -18,6 +19,7 @@ export interface ListeningServer {
 /** Serves `app` on `host:port` (0: a free one). @throws EADDRINUSE, EACCES and the like, with the address in the message */
 export async function listen(app: App, host: string, port: number, core: HttpCore): Promise<ListeningServer> {
   const { settings } = core;
+  const handle = inTurns(app.handle);
   const server = createServer(
     {
       IncomingMessage: app.IncomingMessage,
@@ -31,7 +33,7 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
       // Node's own refusal has no body: the app has one
       requireHostHeader: false,
     },
-    app.handle,
+    handle,
   );
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node reports this once and leaves the connection as it is
@@ -44,7 +46,7 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
     request.once('resume', () => {
       if (!response.headersSent) response.writeContinue();
     });
-    app.handle(request as never, response as never);
+    handle(request, response);
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     app.refuse(request, response, new HttpError('expectation_failed'));

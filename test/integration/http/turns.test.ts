@@ -50,3 +50,38 @@ it('takes up a small request between any two large ones, however many came befor
   expect(order.indexOf('small')).toBeLessThan(LARGE / 4);
   for (const client of clients) client.end();
 });
+
+it('takes up the request of another between thousands that one connection sent at once, and answers those in order', async () => {
+  const order: string[] = [];
+  const noting: BoundRoute = {
+    kind: 'raw',
+    operationId: 'test.note',
+    summary: 'Notes what is asked.',
+    methods: ['GET'],
+    path: '/note/:name',
+    reply: z.unknown(),
+    handle: ({ target }) => {
+      order.push(target);
+      return Promise.resolve({ status: 200, body: target });
+    },
+  };
+  const core = later(await startHttpCore({}, { routes: [noting] }));
+  const request = (name: string) =>
+    `GET /test/note/${name} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+  const [many, other] = await Promise.all([RawClient.open(core.port), RawClient.open(core.port)]);
+  for (const client of [many, other]) client.write(request('first'));
+  for (const client of [many, other]) await client.until(/first$/);
+  order.length = 0;
+  const COUNT = 6_000;
+  const names = Array.from({ length: COUNT }, (_, i) => `n${i}-`);
+  many.write(names.map(request).join(''));
+  other.write(request('other'));
+  await other.until(/other$/);
+  const answers = await many.until(new RegExp(`n${COUNT - 1}-$`));
+  const paths = order.filter((path) => !path.endsWith('other'));
+  expect(paths).toEqual(names.map((name) => expect.stringMatching(new RegExp(`${name}$`))));
+  expect(answers.match(/n\d+-/g)).toEqual(names);
+  // a piece of 64 KiB holds some 700, of which eight were taken at once
+  expect(order.findIndex((path) => path.endsWith('other'))).toBeLessThan(1_500);
+  for (const client of [many, other]) client.end();
+});
