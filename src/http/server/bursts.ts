@@ -34,6 +34,16 @@ export function inTurns(handle: Handle): Handle {
     }
     if (waiting.size > 0) setImmediate(goOn);
   };
+  const held = new WeakSet<Socket>();
+  const hold = (socket: Socket) => {
+    socket.pause();
+    if (held.has(socket)) return;
+    held.add(socket);
+    // Node resumes it with each request whose body is read or passed over
+    socket.on('resume', () => {
+      if (waiting.has(socket)) socket.pause();
+    });
+  };
   return (request, response) => {
     const { socket } = request;
     const requests = waiting.size === 0 ? undefined : waiting.get(socket);
@@ -44,7 +54,7 @@ export function inTurns(handle: Handle): Handle {
     } else {
       if (waiting.size === 0) setImmediate(goOn);
       waiting.set(socket, [() => handle(request, response)]);
-      socket.pause();
+      hold(socket);
     }
   };
 }
