@@ -142,6 +142,13 @@ const HEADER_UNITS = ['a,', '1', '(', 'max(1,', '{a}', ' ', ';q=0,', '* ', '%41'
 /** Below the gateway's limit for a request line and headers together. */
 const HEAD_BYTES = 200 * 1024;
 
+/** Requests that one connection sends at once: what a client without a token may, and one that is let in. */
+const PIPELINED = [
+  { name: '20,000 pipelined without a token', count: 20_000, authorization: '' },
+  { name: '2,000 pipelined', count: 2_000 },
+];
+const SMALL_BYTES = 200;
+
 const SEGMENTS = { namespace: 'fuzz', topic: TOPIC, timestamp: 'earliest', destination: SINK };
 
 /**
@@ -195,12 +202,22 @@ function keysOf(schema) {
 }
 
 /**
+ * @typedef {object} Attack
+ * @property {string} name
+ * @property {string} path
+ * @property {Record<string, string>} headers
+ * @property {Buffer} [body]
+ * @property {number} [count] of such requests, all sent before the first answer; one without it
+ * @property {string} [authorization] in place of the run's
+ */
+
+/**
  * @param {Target} target @param {(n: number) => number} random a whole number below n
- * @returns {{ name: string, path: string, headers: Record<string, string>, body: Buffer | undefined }}
+ * @returns {Attack}
  */
 export function attackOn(target, random) {
   const { path, shapes, limit } = target;
-  const kind = random(10);
+  const kind = random(11);
   if (kind === 0) {
     const unit = ['/a', '%41', 'a/', '/%2F', '..', '%ff', 'é'][random(7)];
     const text = encodeURI(unit)
@@ -234,12 +251,18 @@ export function attackOn(target, random) {
         : { [name]: unit.repeat(Math.floor(HEAD_BYTES / unit.length)).trim() };
     return { name: `headers ${name} of ${unit}`, path, headers, body: Buffer.from('{}') };
   }
+  if (kind === 10) return pipelined(target, PIPELINED[random(PIPELINED.length)]);
   // those that are valid or hostile in general, and those of single members, are as many
   const few = shapes.filter(({ name }) => !name.includes(': '));
   const choice = random(2) === 0 ? few : shapes;
   const chosen = choice[random(choice.length)];
   const size = [limit, limit, 300_000, 3_000_000, 30_000, 2 ** random(27)][random(6)];
   return { name: chosen.name, path, headers: {}, body: bodyOf(chosen, Math.min(limit, size)) };
+}
+
+/** @returns {Attack} */
+function pipelined({ path, shapes }, kind) {
+  return { path, headers: {}, body: bodyOf(shapes[0], SMALL_BYTES), ...kind };
 }
 
 /** Attacks that are tried on every route in any case: the ones that ended gateways. @param {Target} target */

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import http from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { cards } from '../../compose/state/services.mjs';
@@ -123,11 +124,12 @@ async function start(name, section) {
 async function tryOne(run, { target, attack }, restart) {
   const { gateway } = run;
   const about = `${target.method} ${target.operationId}, ${attack.name}, ${((attack.body?.length ?? 0) / MIB).toFixed(2)} MiB`;
-  const size = attack.body?.length ?? 0;
+  const size = (attack.body?.length ?? 0) * (attack.count ?? 1);
   try {
     const before = await gateway.begin();
     const startedAt = performance.now();
-    const status = await send(gateway.port, run.authorization, target, attack);
+    const sent = attack.count === undefined ? send : sendAtOnce;
+    const status = await sent(gateway.port, run.authorization, target, attack);
     const ms = performance.now() - startedAt;
     const { stopMs, peak } = await gateway.end();
     const grown = peak - before;
@@ -177,6 +179,39 @@ function send(port, login, { method }, { path, headers, body }) {
       response.once('error', (error) => resolve(error.code ?? error.message));
     });
     request.end(body);
+  });
+}
+
+/** Sends a request many times before it reads an answer. @returns {Promise<number | string>} the first's status */
+function sendAtOnce(port, login, { method }, { path, headers, body, count, authorization = login }) {
+  const head = (more) =>
+    [
+      `${method} ${path} HTTP/1.1`,
+      'Host: fuzz',
+      `Authorization: ${authorization}`,
+      `Content-Length: ${body.length}`,
+      ...Object.entries({ ...headers, ...more }).map(([name, value]) => `${name}: ${value}`),
+    ].join('\r\n');
+  const request = (more) => Buffer.concat([Buffer.from(`${head(more)}\r\n\r\n`, 'latin1'), body]);
+  const all = Buffer.concat([...Array(count - 1).fill(request()), request({ Connection: 'close' })]);
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(all));
+    const late = setTimeout(() => {
+      reject(new Error(`no end of the answers within ${REPLY_MS} ms`));
+      socket.destroy();
+    }, REPLY_MS);
+    let first = '';
+    socket.on('data', (bytes) => {
+      first ||= bytes.toString('latin1', 0, 100);
+    });
+    socket.once('error', (error) => {
+      first ||= error.code ?? error.message;
+    });
+    socket.once('close', () => {
+      clearTimeout(late);
+      const status = /^HTTP\/1.1 (\d{3}) /.exec(first)?.[1];
+      resolve(status === undefined ? first || 'no answer' : Number(status));
+    });
   });
 }
 

@@ -24,8 +24,12 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
       accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
-      const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
-      const { messages, errors } = await fetcher.fetch(positions, waitMs, [context.signal, context.stopping]);
+      const { messages, errors } = await fetcher.fetch(positions, {
+        user: context.principal.name,
+        timeoutMs: Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs),
+        signal: context.signal,
+        stopping: context.stopping,
+      });
       const text = new JsonText(messages);
       return errors.length === 0 ? text : new Reply(200, text, toldErrors(errors));
     },

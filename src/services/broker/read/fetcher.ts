@@ -3,10 +3,11 @@ import { deadlineOf } from '../../../lib/deadline.js';
 import { groupBy } from '../../../lib/group-by.js';
 import { sliced } from '../../../lib/slices.js';
 import type { Cluster } from '../kafka/cluster.js';
-import { existingPartitions, partitionKey } from '../kafka/partitions.js';
+import { existingPartitions, leaderOf, partitionKey } from '../kafka/partitions.js';
 import { LEADER_PAUSE_MS, pause } from '../kafka/waits.js';
 import { MessagesJson, NO_MESSAGES } from '../records/messages-json.js';
 import type { Position } from './fetch-call.js';
+import { FetchPlaces } from './fetch-places.js';
 import { isAway, isStale, type LogReader, type ReadResult } from './log-reader.js';
 
 export interface PartitionError extends Position {
@@ -20,6 +21,16 @@ export interface Fetched {
   readonly errors: readonly PartitionError[];
 }
 
+export interface FetchOptions {
+  readonly user: string;
+  /** How long it waits for a record. */
+  readonly timeoutMs: number;
+  /** Of the request. */
+  readonly signal: AbortSignal;
+  /** Of the gateway: what waits ends with what there is. */
+  readonly stopping: AbortSignal;
+}
+
 /** Least pause between two looks at the same partitions, in ms: a gap in a compacted log must not become a busy loop. */
 const LEAST_PAUSE_MS = 20;
 /** Looks, at least, at a partition whose leader is not where it was said to be, before that is an error. */
@@ -29,38 +40,50 @@ const OFFSETS_PER_PARTITION = 100;
 
 /** Reads logs at given offsets, without a consumer group. */
 export class Fetcher {
+  private readonly places: FetchPlaces;
+
   constructor(
     private readonly cluster: Cluster,
     private readonly reader: LogReader,
     private readonly maxBytes: number,
-  ) {}
+  ) {
+    this.places = new FetchPlaces(maxBytes);
+  }
 
   /**
    * Returns as soon as there is a record at one of `positions`, and with nothing when `timeoutMs` have passed or
-   * one of `ends` aborts.
+   * `stopping` or `signal` aborts.
+   * @param user whose request it is
    * @throws HttpError when a topic or partition does not exist, or none of `positions` can be read; 400 for too many
    * offsets of one partition
    */
   async fetch(
     positions: readonly Position[],
-    timeoutMs: number,
-    ends: readonly AbortSignal[],
+    { user, timeoutMs, signal, stopping }: FetchOptions,
   ): Promise<Fetched> {
     const distinct = distinctOf(positions);
     await existingPartitions(this.cluster, distinct);
-    const deadline = deadlineOf(timeoutMs, ...ends);
+    const deadline = deadlineOf(timeoutMs, signal, stopping);
     try {
-      return await this.read(distinct, deadline.signal);
+      return await this.read(distinct, user, deadline.signal, signal);
     } finally {
       deadline.release();
     }
   }
 
-  private async read(positions: readonly Position[], deadline: AbortSignal): Promise<Fetched> {
+  private async read(
+    positions: readonly Position[],
+    user: string,
+    deadline: AbortSignal,
+    signal: AbortSignal,
+  ): Promise<Fetched> {
     let wanted = [...positions];
     for (let leaderMisses = 0; ; ) {
-      const results = await this.reader.look(wanted);
-      const messages = await sliced(this.messagesOf(wanted, results));
+      const { results, messages } = await this.places.use(
+        { user, node: await this.firstLeader(wanted) },
+        () => this.look(wanted),
+        signal,
+      );
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
       if (messages !== undefined) return { messages, errors: failures };
@@ -76,6 +99,16 @@ export class Fetcher {
       const pauseMs = stale ? LEADER_PAUSE_MS : LEAST_PAUSE_MS;
       await Promise.all([this.reader.wait(wanted, deadline), pause(pauseMs)]);
     }
+  }
+
+  private async look(positions: readonly Position[]) {
+    const results = await this.reader.look(positions);
+    return { results, messages: await sliced(this.messagesOf(positions, results)) };
+  }
+
+  private async firstLeader([first]: readonly Position[]): Promise<number> {
+    if (first === undefined) return -1;
+    return leaderOf(first, await this.cluster.topics([first.topic]));
   }
 
   /** In the order of `positions`, up to the limit of bytes; `undefined` where there are none. */
