@@ -32,8 +32,8 @@ export interface Gateway {
 
 export interface GatewayOptions {
   readonly log: Logger;
-  /** Text of `/openapi.json`. */
-  readonly openapi: string;
+  /** The text of `/openapi.json`, asked for once. */
+  readonly openapi: () => string | Promise<string>;
   /** Wall clock, ms since 1970. */
   readonly now?: () => number;
   readonly worker?: Worker;

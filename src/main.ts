@@ -14,6 +14,7 @@ import { openapiDocument } from './http/operations/openapi.js';
 import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
+import { inSlices, wholly } from './lib/slices.js';
 import { cardsOfServices, describeServices } from './services/describe.js';
 import { resetServices, type StartNote } from './services/reset.js';
 import { Primary } from './workers/primary.js';
@@ -38,8 +39,10 @@ function packageVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
-function openapi(): string {
-  return `${JSON.stringify(openapiDocument(describeServices(), packageVersion()), null, 2)}\n`;
+function* openapiText(): Generator<void, string> {
+  const document = yield* openapiDocument(describeServices(), packageVersion());
+  yield;
+  return `${JSON.stringify(document, null, 2)}\n`;
 }
 
 const EXIT_AT_ONCE = 130;
@@ -70,7 +73,7 @@ async function run(file: string | undefined): Promise<void> {
 
 /** The usual way: one process that is the gateway. */
 async function serve(config: Config, log: Logger): Promise<void> {
-  const gateway = createGateway(config, { log, openapi: openapi() });
+  const gateway = createGateway(config, { log, openapi: () => inSlices(openapiText()) });
   const stop = stopper(log, gateway);
   onSignals((signal, isFirst) => {
     // a second signal means that the wait is too long for whoever sends it
@@ -105,7 +108,12 @@ async function work(link: WorkerLink): Promise<void> {
   const { config, place } = await link.begin();
   const log = createLogger(config.log.level, output).child({ worker: link.number });
   const gatherMetrics = () => link.gather();
-  const gateway = createGateway(config, { log, openapi: openapi(), gatherMetrics, worker: place });
+  const gateway = createGateway(config, {
+    log,
+    openapi: () => inSlices(openapiText()),
+    gatherMetrics,
+    worker: place,
+  });
   const stop = stopper(log, gateway, async () => link.sendFinal(await gateway.counts()));
   process.on('SIGTERM', (signal) => stop({ signal }));
   link.take({ stop: (lost) => stop({ lost }), metrics: () => gateway.metrics() });
@@ -183,7 +191,7 @@ async function main(): Promise<void> {
   const command = positionals[0] ?? 'run';
   if (values.help === true) process.stdout.write(USAGE);
   else if (command === 'run') await run(file);
-  else if (command === 'openapi') process.stdout.write(openapi());
+  else if (command === 'openapi') process.stdout.write(wholly(openapiText()));
   else if (command === 'services') process.stdout.write(cardsOfServices());
   else if (command === 'settings')
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());

@@ -26,7 +26,7 @@ export async function startGateway(
   });
   const gateway = createGateway(config, {
     log: log ?? createLogger(config.log.level),
-    openapi: '{}',
+    openapi: () => '{}',
     ...options,
   });
   const { port } = await gateway.start();

@@ -152,6 +152,6 @@ function appOf(core: HttpCore, instance: ServiceInstance): App {
   return buildApp(
     core,
     [{ path: instance.path, instance }],
-    new Operations(core, health, '{"openapi":"3.1.0"}'),
+    new Operations(core, health, () => '{"openapi":"3.1.0"}'),
   );
 }

@@ -16,8 +16,14 @@ const JSON_TYPE = 'application/json';
 
 type Json = { [key: string]: unknown };
 
-/** The OpenAPI 3.1 document of every route, from the same schemas that check the requests. */
-export function openapiDocument(services: readonly DocumentedService[], version: string): Json {
+/**
+ * The OpenAPI 3.1 document of every route, from the same schemas that check the requests. It rests behind each route: all of
+ * them take 70 ms.
+ */
+export function* openapiDocument(
+  services: readonly DocumentedService[],
+  version: string,
+): Generator<void, Json> {
   const paths: Record<string, Json> = {};
   const schemas: Record<string, Json> = {};
   const responses: Record<string, Json> = {};
@@ -34,6 +40,7 @@ export function openapiDocument(services: readonly DocumentedService[], version:
       for (const method of route.methods) {
         paths[path] = { ...paths[path], [method.toLowerCase()]: operation(service, route, method) };
       }
+      yield;
     }
   }
   return {

@@ -20,7 +20,7 @@ export class Operations {
   constructor(
     private readonly core: HttpCore,
     private readonly health: Health,
-    private readonly openapi: string,
+    private readonly openapi: () => string | Promise<string>,
   ) {
     const { metricsToken: token } = core.settings;
     const credentials = token === null ? [] : [{ token, principal: OPERATOR }];
@@ -28,12 +28,14 @@ export class Operations {
     this.authenticate = authenticator(this.scheme);
   }
 
+  private openapiText: string | Promise<string> | undefined;
+
   private readonly pages: readonly (readonly [path: string, operationId: string, answer: Answer])[] = [
     ['/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' })],
     ['/readyz', 'operations.readyz', (request) => this.readiness(request)],
     ['/readyz/:service', 'operations.readyz', (request) => this.readiness(request)],
     ['/metrics', 'operations.metrics', (request) => this.metrics(request)],
-    ['/openapi.json', 'operations.openapi', async () => ({ status: 200, body: this.openapi })],
+    ['/openapi.json', 'operations.openapi', async () => ({ status: 200, body: await this.document() })],
   ];
 
   /** Where the pages are: theirs also where an instance is mounted at `/`. */
@@ -88,6 +90,12 @@ export class Operations {
         return [service, { status, instances, ...(missing === undefined ? {} : { missing }) }];
       }),
     );
+  }
+
+  /** Made when it is first asked for: seldom, while every start would wait for it. */
+  private document(): string | Promise<string> {
+    this.openapiText ??= this.openapi();
+    return this.openapiText;
   }
 
   private async metrics(request: Request): Promise<Page> {

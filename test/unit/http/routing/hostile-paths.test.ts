@@ -66,7 +66,7 @@ function instanceAt(path: string, name: string): ServiceInstance {
 
 async function start(port: Port, mounted: Readonly<Record<string, string>>, pages: boolean): Promise<void> {
   const mounts = Object.entries(mounted).map(([path, name]) => ({ path, instance: instanceAt(path, name) }));
-  const operations = pages ? new Operations(core, new Health([]), '{}') : undefined;
+  const operations = pages ? new Operations(core, new Health([]), () => '{}') : undefined;
   const server = await listen(buildApp(core, mounts, operations), '127.0.0.1', 0, core);
   servers.push(server);
   ports.set(port, server.port);
