@@ -47,6 +47,22 @@ export function outcomeUnknown(cause?: unknown): HttpError {
   );
 }
 
+/** A token has as many requests waiting for their turn as it may. */
+export function tooManyWait(): HttpError {
+  return new HttpError(
+    'overloaded',
+    'Too many large requests of this token wait for Redis; nothing was executed',
+  );
+}
+
+/** Others' large requests kept Redis busy for too long. */
+export function waitedTooLong(): HttpError {
+  return new HttpError(
+    'overloaded',
+    'Redis was busy with other large requests for too long; nothing was executed',
+  );
+}
+
 /** Redis reads more slowly than requests come: what waits to be sent would grow without end. */
 export function tooMuchUnsent(): HttpError {
   return new HttpError('overloaded', 'Too much waits to be sent to Redis; nothing was executed');

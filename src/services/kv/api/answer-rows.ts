@@ -85,7 +85,7 @@ export async function answerTransaction(
     );
   }
   const sent = prepared.map(({ row }) => row);
-  const results = await client.transaction(context, sent, finish);
+  const results = await client.admission.use(sent, context, () => client.transaction(context, sent, finish));
   if (results instanceof RespError) return results;
   return finishRows(prepared, results, (all) => sendFollowUps(all, client, context));
 }
@@ -100,7 +100,7 @@ async function sendPrepared(
   const waits = prepared.filter(({ blockMs }) => blockMs !== undefined);
   const blockMs = waits.reduce((sum, row) => sum + (row.blockMs ?? 0), 0);
   if (waits.length > 0) return client.wait(context, rows, blockMs, (replies) => replies);
-  return client.run(context.principal, rows, (replies) => replies);
+  return client.admission.use(rows, context, () => client.run(context.principal, rows, (replies) => replies));
 }
 
 async function sendFollowUps(

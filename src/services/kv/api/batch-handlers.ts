@@ -71,11 +71,11 @@ function runPipeline(
   context: RouteContext,
   deps: KvDeps,
 ): Promise<RawReply> {
-  const { client, quota, nextSyncToken } = deps;
+  const { client, quota } = deps;
   const isPlain = limitToQuota(rows, quota) && plain;
   const finish = (replies: RespValue[], freshness?: Freshness) => {
     countReplies(rows, replies);
-    return replied(listAnswer(replies, format), rows, nextSyncToken, freshness);
+    return replied(listAnswer(replies, format), rows, context, deps, freshness);
   };
   if (isPlain) return send(rows as Row[], request, context, deps, finish);
   return answerRows(rows, client, context).then(finish);
@@ -121,22 +121,24 @@ function runTransaction(
   rows: readonly Row[],
   request: RawRequest,
   context: RouteContext,
-  { client, quota, nextSyncToken, replicas }: KvDeps,
+  deps: KvDeps,
 ): Promise<RawReply> {
+  const { client, quota, replicas } = deps;
   const format = formatOf(request);
   if (!quota.grantAll(rows.length)) throw quota.exceeded();
   const finish = (results: RespValue[] | RespError, freshness?: Freshness) => {
     const jsonFormat = format === 'resp2' ? 'utf8' : format;
     if (results instanceof RespError) return singleAnswer(results, jsonFormat);
     countReplies(rows, results);
-    return replied(listAnswer(results, jsonFormat), rows, nextSyncToken, freshness);
+    return replied(listAnswer(results, jsonFormat), rows, context, deps, freshness);
   };
   if (!rows.some((row) => isSpecial(row, client.options.emulations))) {
     const land = (replies: RespValue[], freshness?: Freshness) =>
       finish(transactionResults(replies), freshness);
-    if (replicas === undefined || context.principal instanceof AclPrincipal)
-      return client.transaction(context, rows, land) as Promise<RawReply>;
-    return replicas.transaction(rows, land) as Promise<RawReply>;
+    const isPrimarys = replicas === undefined || context.principal instanceof AclPrincipal;
+    return client.admission.use(rows, context, () =>
+      isPrimarys ? client.transaction(context, rows, land) : replicas.transaction(rows, land),
+    ) as Promise<RawReply>;
   }
   return answerTransaction(rows, client, context, transactionResults).then(finish);
 }

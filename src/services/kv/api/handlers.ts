@@ -67,7 +67,7 @@ function runCommand(
   context: RouteContext,
   deps: KvDeps,
 ): Promise<RawReply> {
-  const { client, quota, limits, nextSyncToken } = deps;
+  const { client, quota, limits } = deps;
   const format = formatOf(request);
   const tooLarge = tooLargeCommand(command, limits);
   if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
@@ -81,7 +81,7 @@ function runCommand(
       format,
       row.rule.lane === 'scripts' ? isPassingForScript : isPassing,
     );
-    return replied(answer, [row], nextSyncToken, freshness);
+    return replied(answer, [row], context, deps, freshness);
   };
   if (!isSpecial(row, client.options.emulations)) return send([row], request, context, deps, finish);
   return answerRows([row], client, context).then(finish);

@@ -1,5 +1,5 @@
 import { contractHeaderReader } from '../../../http/headers.js';
-import type { RawReply, RawRequest, RouteContext } from '../../../http/route.js';
+import type { Principal, RawReply, RawRequest, RouteContext } from '../../../http/route.js';
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import { headerAlias } from '../card.js';
 import type { Row } from '../commands/commands.js';
@@ -10,13 +10,28 @@ import type { Answer } from './answer-format.js';
 
 const syncTokenHeader = contractHeaderReader(headerAlias, 'sync-token');
 
+type FinishReply = (replies: RespValue[], freshness?: Freshness) => RawReply | Promise<RawReply>;
+
 /** Sends rows that are answered by one reply each: to the primary, or to a replica where there are some. */
 export function send(
+  rows: readonly Row[],
+  request: RawRequest,
+  context: RouteContext,
+  deps: KvDeps,
+  finish: FinishReply,
+): Promise<RawReply> {
+  // most requests are not, and have no use for a closure
+  const { admission } = deps.client;
+  if (!admission.isWeighty(rows, context.principal)) return sendNow(rows, request, context, deps, finish);
+  return admission.inTurn(rows, context, () => sendNow(rows, request, context, deps, finish));
+}
+
+function sendNow(
   rows: readonly Row[],
   { headers }: RawRequest,
   { principal }: RouteContext,
   { client, replicas }: KvDeps,
-  finish: (replies: RespValue[], freshness?: Freshness) => RawReply | Promise<RawReply>,
+  finish: FinishReply,
 ): Promise<RawReply> {
   if (replicas === undefined || principal instanceof AclPrincipal)
     return client.run(principal, rows, finish) as Promise<RawReply>;
@@ -41,11 +56,12 @@ export function countReplies(rows: readonly (Row | RespError)[], replies: readon
 export function replied(
   answer: Answer | Promise<Answer>,
   rows: readonly (Row | RespError)[],
-  nextSyncToken: KvDeps['nextSyncToken'],
+  { principal }: RouteContext,
+  deps: KvDeps,
   freshness?: Freshness,
 ): RawReply | Promise<RawReply> {
-  if (!(answer instanceof Promise)) return reply(answer, rows, nextSyncToken, freshness);
-  return answer.then((whole) => reply(whole, rows, nextSyncToken, freshness));
+  if (!(answer instanceof Promise)) return reply(answer, rows, principal, deps, freshness);
+  return answer.then((whole) => reply(whole, rows, principal, deps, freshness));
 }
 
 /** Shorter ones (characters or bytes) are always sent. */
@@ -55,9 +71,11 @@ const MATTERS = 1_024;
 function reply(
   answer: Answer,
   rows: readonly (Row | RespError)[],
-  nextSyncToken: KvDeps['nextSyncToken'],
+  principal: Principal,
+  { client, nextSyncToken }: KvDeps,
   freshness?: Freshness,
 ): RawReply {
+  client.admission.sawReply(rows, principal, answer.body.length);
   if (answer.status !== 200) return answer;
   const headers = { 'Upstash-Sync-Token': nextSyncToken(freshness) };
   // it matters for large replies only, and a pipeline is long

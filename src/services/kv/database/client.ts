@@ -12,6 +12,7 @@ import type { Emulations } from '../emulations/emulations.js';
 import { isLoginRefused } from '../errors.js';
 import { AclTokens } from '../redis/acl-tokens.js';
 import { AclUsers } from '../redis/acl-users.js';
+import { Admission } from '../redis/admission.js';
 import type { Backend, OpenSessionOptions, Servers } from '../redis/backend.js';
 import { Confinement } from '../redis/confinement.js';
 import type { Endpoint } from '../redis/connection.js';
@@ -59,6 +60,8 @@ export class KvClient {
   readonly counters = new CommandCounters();
   readonly aclTokens: AclTokens;
   readonly streams: Streams;
+  /** Where what takes Redis long waits for its turn. */
+  readonly admission: Admission;
   private readonly shared: Backend;
   private readonly users: AclUsers;
   private readonly exclusive: ExclusiveConnections;
@@ -68,6 +71,7 @@ export class KvClient {
   constructor(readonly options: KvClientOptions) {
     const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
     this.commandRules = this.rulesOf(undefined, false);
+    this.admission = new Admission(options.timeoutMs, () => this.pending);
     const { username, password } = options.endpoint;
     const denied = options.denials.everywhere;
     if (denied.length > 0)

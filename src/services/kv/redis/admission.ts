@@ -1,0 +1,165 @@
+import type { Principal, RouteContext } from '../../../http/route.js';
+import type { Row } from '../commands/commands.js';
+import { tooManyWait, waitedTooLong } from '../errors.js';
+import { RespError } from '../resp/resp-decoder.js';
+
+/** More commands or arguments than these in one request may be work that others notice. */
+const [MANY_ROWS, MANY_ARGUMENTS] = [4, 64] as const;
+/** While so many replies are due, nobody knows how large they are. */
+const MANY_PENDING = 256;
+/** A token that had a reply of so many bytes asks for such ones, until so many of its replies were smaller. */
+const [LARGE_REPLY, SMALL_REPLIES] = [64 * 1024, 32] as const;
+
+/** Commands that never take long, unless there are many or they get much. */
+function areQuick(rows: readonly (Row | RespError)[]): boolean {
+  for (const row of rows) if (!(row instanceof RespError) && row.rule.lane !== 'main') return false;
+  return true;
+}
+
+function areMany(rows: readonly Row[]): boolean {
+  if (rows.length > MANY_ROWS) return true;
+  for (const { command } of rows) if (command.length > MANY_ARGUMENTS) return true;
+  return false;
+}
+
+const tokenOf = ({ key, name }: Principal) => key ?? name;
+
+const [LEAST, FIRST, MOST] = [2, 8, 1_024] as const;
+/** What a request may wait for others in Redis, in ms, and in parts of what it takes alone: far ones vary by more. */
+const [WAIT_MS, WAIT_PART] = [5, 0.5] as const;
+const [LESS, MORE] = [0.8, 1] as const;
+/** So long the shortest time counts as what one takes alone, in ms. */
+const EPOCH_MS = 10_000;
+/** Requests of one token that wait. */
+const MAX_WAITING = 1_000;
+/** How much of a request's deadline it may wait before it is sent. */
+const WAITING_SHARE = 0.5;
+
+interface Waiter {
+  readonly begin: () => void;
+}
+
+/**
+ * Lets no more weighty requests into Redis at once than it works off while the next is on its way. Redis carries out all
+ * commands that one connection has sent before it looks at another: 2,000 LRANGE at once kept it from everybody for half a
+ * minute and in memory for 3 GB of replies. How many that are is found out from how much longer requests take beside others than alone
+ * (additive increase, multiplicative decrease). Of several tokens each has its turn.
+ */
+export class Admission {
+  /** Tokens that ask for large replies by quick commands, with how many smaller ones change that. */
+  private readonly large = new Map<string, number>();
+  private window: number = FIRST;
+  private inside = 0;
+  /** By token, quick commands apart from others; those whose turn is next first. */
+  private readonly waiting = new Map<string, Waiter[]>();
+  private quickest = Number.POSITIVE_INFINITY;
+  private quickestBefore = Number.POSITIVE_INFINITY;
+  private epoch = 0;
+
+  /**
+   * @param timeoutMs deadline of a request, which begins when it is sent
+   * @param pending how many requests' replies are due
+   */
+  constructor(
+    private readonly timeoutMs: number,
+    private readonly pending: () => number,
+  ) {}
+
+  /** Whether a request may take Redis, or this process with its reply, a millisecond and more. */
+  isWeighty(rows: readonly Row[], principal: Principal): boolean {
+    if (this.large.size > 0 && this.large.has(tokenOf(principal))) return true;
+    return !areQuick(rows) || areMany(rows) || this.pending() > MANY_PENDING;
+  }
+
+  /** Told of each reply. @param bytes or characters */
+  sawReply(rows: readonly (Row | RespError)[], principal: Principal, bytes: number): void {
+    if (bytes >= LARGE_REPLY) {
+      if (areQuick(rows)) this.large.set(tokenOf(principal), SMALL_REPLIES);
+    } else if (this.large.size > 0) {
+      const token = tokenOf(principal);
+      const left = this.large.get(token);
+      if (left === 1) this.large.delete(token);
+      else if (left !== undefined) this.large.set(token, left - 1);
+    }
+  }
+
+  /**
+   * Does `work`, which sends `rows`; those that are weighty wait for their turn.
+   * @throws HttpError 503 when that does not come; what `work` throws, or `context.signal` aborts with
+   */
+  use<T>(rows: readonly Row[], context: RouteContext, work: () => Promise<T>): Promise<T> {
+    return this.isWeighty(rows, context.principal) ? this.inTurn(rows, context, work) : work();
+  }
+
+  /** The same for what is known to be weighty. */
+  async inTurn<T>(rows: readonly Row[], context: RouteContext, work: () => Promise<T>): Promise<T> {
+    if (this.inside >= Math.floor(this.window) || this.waiting.size > 0) {
+      await this.turn(rows, context);
+      context.limitTo(this.timeoutMs);
+    } else {
+      this.inside += 1;
+    }
+    const since = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.leave(performance.now(), since);
+    }
+  }
+
+  private turn(rows: readonly Row[], { principal, signal }: RouteContext): Promise<void> {
+    const token = `${areQuick(rows)} ${tokenOf(principal)}`;
+    const own = this.waiting.get(token) ?? [];
+    if (own.length >= MAX_WAITING) return Promise.reject(tooManyWait());
+    this.waiting.set(token, own);
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(late);
+        signal.removeEventListener('abort', onAbort);
+      };
+      const giveUp = (error: unknown) => {
+        end();
+        own.splice(own.indexOf(waiter), 1);
+        if (own.length === 0) this.waiting.delete(token);
+        reject(error);
+      };
+      const onAbort = () => giveUp(signal.reason);
+      const late = setTimeout(() => giveUp(waitedTooLong()), this.timeoutMs * WAITING_SHARE);
+      const waiter: Waiter = {
+        begin: () => {
+          end();
+          resolve();
+        },
+      };
+      own.push(waiter);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort);
+    });
+  }
+
+  private leave(now: number, since: number): void {
+    this.inside -= 1;
+    this.adapt(now, now - since);
+    while (this.waiting.size > 0 && this.inside < Math.floor(this.window)) {
+      const [[token, own]] = this.waiting as unknown as [[string, Waiter[]]];
+      this.waiting.delete(token);
+      const next = own.shift() as Waiter;
+      // behind the others
+      if (own.length > 0) this.waiting.set(token, own);
+      this.inside += 1;
+      next.begin();
+    }
+  }
+
+  private adapt(now: number, took: number): void {
+    if (now - this.epoch > EPOCH_MS) {
+      this.epoch = now;
+      this.quickestBefore = this.quickest;
+      this.quickest = took;
+    }
+    this.quickest = Math.min(this.quickest, took);
+    const alone = Math.min(this.quickest, this.quickestBefore);
+    const isSlowed = took - alone > Math.max(WAIT_MS, alone * WAIT_PART);
+    this.window = isSlowed ? Math.max(LEAST, this.window * LESS) : Math.min(MOST, this.window + MORE);
+  }
+}

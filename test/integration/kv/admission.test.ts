@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { backendAddress } from '../../support/environment.js';
+import { eventually, HANGS_MS } from '../../support/eventually.js';
+import { kvCaller } from '../../support/kv/kv.js';
+import { RawClient } from '../../support/raw-client.js';
+import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway.js';
+import { startRelay, type TcpRelay } from '../../support/tcp-relay.js';
+import { TOKENS } from '../../support/tokens.js';
+
+/** Half of a round trip to the Redis that is far. */
+const DELAY_MS = 25;
+/** Redis needs 20 s and more for all of them. */
+const FLOOD = 1_200;
+const ELEMENTS = 200_000;
+const list = `kv-admission:${randomBytes(4).toString('hex')}`;
+
+let gateway: SpawnedGateway;
+let relay: TcpRelay;
+const near = () => kvCaller(`${gateway.url}/kv`);
+const far = () => kvCaller(`${gateway.url}/far`);
+
+beforeAll(async () => {
+  const url = new URL(backendAddress('PORTICO_REDIS_URL'));
+  relay = await startRelay(Number(url.port), DELAY_MS);
+  url.port = String(relay.port);
+  const tokens = { token: TOKENS.kv, readOnlyToken: TOKENS.kvReadOnly };
+  gateway = await spawnGateway({
+    kv: {
+      databases: [tokens, { ...tokens, name: 'far', path: '/far', url: url.href }],
+    },
+  });
+  await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
+  const batch = Array.from({ length: ELEMENTS / 4 }, (_, i) => `v${i}`);
+  for (let i = 0; i < 4; i++) expect((await near().run('RPUSH', list, ...batch)).status).toBe(200);
+});
+
+afterAll(async () => {
+  await near().run('DEL', list);
+  await gateway.stop();
+  await relay.stop();
+});
+
+test('what one token sends at once that takes Redis long does not keep it from others, nor for long from the same', async () => {
+  const client = await RawClient.open(Number(new URL(gateway.url).port));
+  const body = JSON.stringify(['LRANGE', list, 0, -1]);
+  const request = (connection: string) =>
+    `POST /kv HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: Bearer ${TOKENS.kv}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const statuses: string[] = [];
+  client.socket.removeAllListeners('data').on('data', (text: string) => {
+    for (const [, status] of text.matchAll(/HTTP\/1\.1 (\d{3}) /g)) statuses.push(status as string);
+  });
+  let over = false;
+  client.socket.once('close', () => {
+    over = true;
+  });
+  client.write(request('keep-alive').repeat(FLOOD - 1) + request('close'));
+  await eventually(() => expect(statuses.length).toBeGreaterThan(0));
+  const other = kvCaller(`${gateway.url}/kv`, TOKENS.kvReadOnly);
+  let asked = 0;
+  for (const end = performance.now() + HANGS_MS; !over && performance.now() < end; asked++) {
+    const [read, written] = await Promise.all([other.run('GET', 'none'), near().run('DEL', 'none')]);
+    expect([read.status, written.status]).toEqual([200, 200]);
+    // all that was sent is carried out before the next connection's turn: 5 s and more
+    expect(Math.max(read.ms, written.ms)).toBeLessThan(2_500);
+  }
+  expect(over).toBe(true);
+  expect(asked).toBeGreaterThan(5);
+  expect(new Set(statuses)).toEqual(new Set(['200', '503']));
+  expect((await near().run('LRANGE', list, 0, 1)).status).toBe(200);
+});
+
+test('a Redis that is far gets as many at once as it takes', async () => {
+  const caller = far();
+  await eventually(async () => expect((await caller.run('PING')).status).toBe(200));
+  const begun = performance.now();
+  const rounds = Array.from({ length: 64 }, async () => {
+    for (let i = 0; i < 10; i++) expect((await caller.run('LRANGE', list, 0, 1)).status).toBe(200);
+  });
+  await Promise.all(rounds);
+  // one after the other they take 32 s, two at a time 16
+  expect(performance.now() - begun).toBeLessThan(8_000);
+});
