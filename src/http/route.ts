@@ -107,9 +107,12 @@ export interface RouteDescription {
   readonly errors?: readonly number[];
 }
 
-/** JSON text that is already serialised, such as rows that the database printed as JSON. Sent as it is. */
+/**
+ * JSON text that is already serialised, such as rows that the database printed as JSON. Sent as it is; several texts are sent
+ * one behind the other.
+ */
 export class JsonText {
-  constructor(readonly text: string | Buffer) {}
+  constructor(readonly text: string | Buffer | readonly string[]) {}
 }
 
 /** A reply whose status or headers are not the usual ones (200, JSON). */

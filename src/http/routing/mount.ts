@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Request } from 'express';
 import { ByteBudget } from '../../lib/byte-budget.js';
+import { joinedTexts } from '../../lib/json/joined-texts.js';
 import { nextTurn } from '../../lib/slices.js';
 import { hasBody, NOTHING, readBody } from '../body.js';
 import { HttpError, toHttpError } from '../errors.js';
@@ -185,12 +186,18 @@ function refuseReader({ changesData, isForReaders }: BoundRoute, { principal }: 
 }
 
 async function sendValue(exchange: Exchange, { changesData }: JsonRoute, value: unknown): Promise<void> {
-  if (value instanceof Pieces) await sendPieces(exchange, value);
-  else if (value instanceof Reply)
-    exchange.send(value.status, JSON_TYPE, jsonOf(value.body), value.headers, changesData);
-  else exchange.send(200, JSON_TYPE, jsonOf(value), undefined, changesData);
+  if (value instanceof Pieces) {
+    await sendPieces(exchange, value);
+    return;
+  }
+  const reply = value instanceof Reply ? value : undefined;
+  const json = jsonOf(reply === undefined ? value : reply.body);
+  const body = json instanceof Promise ? await json : json;
+  exchange.send(reply?.status ?? 200, JSON_TYPE, body, reply?.headers, changesData);
 }
 
-function jsonOf(value: unknown): string | Buffer {
-  return value instanceof JsonText ? value.text : JSON.stringify(value);
+function jsonOf(value: unknown): string | Buffer | Promise<Buffer> {
+  if (!(value instanceof JsonText)) return JSON.stringify(value);
+  const { text } = value;
+  return typeof text === 'string' || Buffer.isBuffer(text) ? text : joinedTexts(text);
 }

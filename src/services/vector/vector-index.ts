@@ -13,7 +13,7 @@ import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js'
 import type { GraphHints } from './search/graph-hints.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
-import { Searcher } from './search/searcher.js';
+import { type Hit, Searcher } from './search/searcher.js';
 import type { WorkKind } from './shared-connections.js';
 
 /** How many queries of one request run at once: each takes a connection of the pool that all requests share. */
@@ -51,18 +51,21 @@ export class VectorIndex {
     return { maxLineBytes: this.parts.settings.bodyLimit };
   }
 
-  /** The results of all queries, each the JSON text of an array, best score first. All are checked before one runs. */
-  async query(namespace: string, queries: readonly VectorQuery[], signal: AbortSignal): Promise<string[]> {
+  /** The results of all queries, best score first. All are checked before one runs. */
+  async query(
+    namespace: string,
+    queries: readonly VectorQuery[],
+    signal: AbortSignal,
+  ): Promise<(readonly Hit[])[]> {
     const preparing = sliced(this.prepared(queries));
     const prepared = preparing instanceof Promise ? await preparing : preparing;
-    const results: string[] = [];
+    const results: (readonly Hit[])[] = [];
     let next = 0;
     const worker = async () => {
       for (let i = next++; i < prepared.length; i = next++) {
         const query = prepared[i] as PreparedQuery;
         const connection = this.parts.database.within(signal, workOf(query));
-        const hits = await this.searcher.search(connection, namespace, query);
-        results[i] = `[${hits.map(({ text }) => text).join(',')}]`;
+        results[i] = await this.searcher.search(connection, namespace, query);
       }
     };
     await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));

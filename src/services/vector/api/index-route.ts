@@ -24,8 +24,9 @@ export async function successAfter(work: Promise<void>): Promise<JsonText> {
   return SUCCESS;
 }
 
-export function resultText(json: string): JsonText {
-  return new JsonText(`{"result":${json}}`);
+/** @param json text, or pieces of one */
+export function resultText(json: string | readonly string[]): JsonText {
+  return new JsonText(typeof json === 'string' ? `{"result":${json}}` : ['{"result":', ...json, '}']);
 }
 
 interface Schemas {

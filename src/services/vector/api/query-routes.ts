@@ -1,4 +1,5 @@
 import type { JsonText } from '../../../http/route.js';
+import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
 import {
   endBody,
@@ -14,20 +15,21 @@ import type { VectorIndex } from '../vector-index.js';
 import { bothRoutes, indexRoute, resultText, successAfter } from './index-route.js';
 
 /** A single query is answered by a flat list also when it stands in an array. */
-function listsText(lists: readonly string[]): JsonText {
-  return resultText(lists.length === 1 ? (lists[0] as string) : `[${lists.join(',')}]`);
+function listsText(lists: readonly (readonly Hit[])[]): JsonText {
+  const [first] = lists;
+  if (lists.length === 1 && first !== undefined) return resultText(hitsText(first));
+  const all = lists.flatMap((list, i) => (i === 0 ? hitsText(list) : [',', ...hitsText(list)]));
+  return resultText(['[', ...all, ']']);
 }
 
-function hitsText(hits: readonly Hit[]): string {
-  return `[${hits.map(({ text }) => text).join(',')}]`;
-}
+const hitsText = (hits: readonly Hit[]): string[] => arrayOf(hits.map(({ text }) => text));
 
 async function begin(
   index: VectorIndex,
   start: Parameters<VectorIndex['resumable']['start']>,
 ): Promise<JsonText> {
   const { uuid, hits } = await index.resumable.start(...start);
-  return resultText(`{"uuid":"${uuid}","scores":${hitsText(hits)}}`);
+  return resultText([`{"uuid":"${uuid}","scores":`, ...hitsText(hits), '}']);
 }
 
 const query = bothRoutes({

@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
+import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
@@ -34,7 +35,7 @@ interface Page {
   readonly next: string;
 }
 
-/** Reads records by id and in the order of their insertion. Results are JSON text. */
+/** Reads records by id and in the order of their insertion. Results are JSON text, where it may be long in pieces. */
 export class RecordReader {
   constructor(
     private readonly parts: IndexParts,
@@ -43,7 +44,7 @@ export class RecordReader {
   ) {}
 
   /** In the order asked for, null where there is none; with a prefix in the order of their insertion. */
-  async fetch(namespace: string, body: FetchBody, signal: AbortSignal): Promise<string> {
+  async fetch(namespace: string, body: FetchBody, signal: AbortSignal): Promise<string[]> {
     const { maxPage } = this.parts.settings;
     const included = includedBy(body);
     const { ids, prefix } = body;
@@ -65,13 +66,14 @@ export class RecordReader {
     );
   }
 
-  async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string> {
+  async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string[]> {
     const { maxPage } = this.parts.settings;
     const { cursor, prefix } = body;
     const limit = body.limit ?? Math.min(DEFAULT_PAGE, maxPage);
     if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
     const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, includedBy(body), signal);
-    return `{"nextCursor":"${next}","vectors":${arrayOf(await mapped(rows, (row) => recordText(row)))}}`;
+    const records = await mapped(rows, (row) => recordText(row));
+    return [`{"nextCursor":"${next}","vectors":`, ...arrayOf(records), '}'];
   }
 
   /** Every record from the cursor on, a line each, a page after the other. */
@@ -168,10 +170,6 @@ export class RecordReader {
         (await database.within(signal, 'read').query<Row>(statement.text, values, statement.name)).rows,
     );
   }
-}
-
-function arrayOf(texts: readonly string[]): string {
-  return `[${texts.join(',')}]`;
 }
 
 function tooMany(place: string, given: number, limit: number): HttpError {
