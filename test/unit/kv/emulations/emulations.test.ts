@@ -7,6 +7,7 @@ import {
 import { createEmulations } from '../../../../src/services/kv/emulations/emulations.js';
 import { RespError, RespStatus, type RespValue } from '../../../../src/services/kv/resp/resp-decoder.js';
 import type { Command } from '../../../../src/services/kv/resp/resp-encoder.js';
+import { anyCharacter } from '../../../support/any-character.js';
 
 const emulations = createEmulations();
 
@@ -18,7 +19,7 @@ const SCRIPTS = ['return 1', '#!lua flags=allow-key-locking\nreturn 1', '#!lua\n
 const text = fc.oneof(
   fc.constantFrom(...WORDS, ...SCRIPTS),
   fc.constantFrom(...WORDS).map((word) => word.toLowerCase()),
-  fc.string({ unit: 'binary', maxLength: 50 }),
+  fc.string({ unit: anyCharacter, maxLength: 50 }),
 );
 const argument = fc.oneof(
   text,
