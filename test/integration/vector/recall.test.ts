@@ -265,7 +265,8 @@ describe('many records with one vector', () => {
       });
     }
     expect(added).toBeGreaterThan(50);
-    expect(await known()).toBeLessThan(60);
+    // of those that are left a part goes with each round
+    expect(await known()).toBeLessThan(100);
   });
 
   test('those that were there before a gateway that looks for them leave the graph when it is built', async () => {

@@ -28,6 +28,34 @@ export interface ToldEnd {
   readonly body?: string;
   readonly isFailed?: boolean;
   readonly isCanceled?: boolean;
+  /** How it is told, made beforehand. */
+  readonly told?: PreparedEnd | undefined;
+}
+
+/** What the parent of a run is told of its end. */
+export interface PreparedEnd {
+  readonly run: Run;
+  /** @throws HttpError 412 when it is too long */
+  readonly step: () => string;
+}
+
+/**
+ * Makes what the parent is told, before the transaction that tells it: 15 MB that become 100 take seconds beside others, and
+ * Postgres ends a connection whose transaction waits so long.
+ */
+export async function prepareEnd(run: Run, body: string, most: number): Promise<PreparedEnd | undefined> {
+  if (run.invoker === null) return undefined;
+  try {
+    const step = await toldStep(run.invoker, { body }, most);
+    return { run, step: () => step };
+  } catch (error) {
+    return {
+      run,
+      step: () => {
+        throw error;
+      },
+    };
+  }
 }
 
 export interface TellTools {
@@ -44,7 +72,7 @@ export interface TellTools {
  */
 export async function tellParent(
   connection: Queryable,
-  { invoker }: Run,
+  { no, invoker }: Run,
   end: ToldEnd,
   { rows, limits, now }: TellTools,
   follow: Follow,
@@ -52,7 +80,8 @@ export async function tellParent(
   if (invoker === null) return;
   const parent = await rows.lock(connection, invoker.no);
   if (parent === undefined || parent.isOver) return;
-  const step = Buffer.from(await toldStep(invoker, end, limits.maxStepBytes));
+  const told = end.told?.run.no === no ? end.told.step() : await toldStep(invoker, end, limits.maxStepBytes);
+  const step = Buffer.from(told);
   if (end.body !== undefined && parent.stepsBytes + step.length > limits.maxRunBytes)
     throw new HttpError(
       'limit_reached',

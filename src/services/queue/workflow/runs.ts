@@ -9,7 +9,7 @@ import type { QueueSettings } from '../settings.js';
 import { INITIAL, type Invoker, type NewStep, type Run } from './run.js';
 import { ended, type RunAnswer, type RunBatches } from './run-batches.js';
 import type { Follow, RunChanges } from './run-changes.js';
-import { endRun, tellParent } from './run-ends.js';
+import { endRun, prepareEnd, tellParent } from './run-ends.js';
 import { callMessage, deliveryIn, stepMessage } from './run-messages.js';
 import {
   type CallRequest,
@@ -91,17 +91,14 @@ export class Runs {
   async end(id: string, result: Buffer): Promise<boolean> {
     const outcome = await this.tools.batches.add({ kind: 'end', runId: id, result });
     if (outcome !== 'apart' && 'hasEnded' in outcome) return outcome.hasEnded;
+    const { rows, database, config } = this.tools;
+    const body = result.toString('utf8');
+    const before = (await rows.lockOpen(database, [id])).get(id);
+    const told = before && (await prepareEnd(before, body, config.workflow.maxStepBytes));
     return this.change(id, async (connection, run, follow) => {
       // a delivery under way may be the one that asks for this
-      await endRun(
-        connection,
-        run,
-        { state: 'RUN_SUCCESS', result },
-        { active: false },
-        this.tools.rows,
-        follow,
-      );
-      await this.tell(connection, run, { body: result.toString('utf8') }, follow);
+      await endRun(connection, run, { state: 'RUN_SUCCESS', result }, { active: false }, rows, follow);
+      await this.tell(connection, run, { body, told }, follow);
     });
   }
 
