@@ -9,6 +9,7 @@ import { openDelivery } from './delivery.js';
 import type { QueueDeps } from './deps.js';
 import { DestinationPlaces } from './destinations/destination-places.js';
 import { formatError } from './errors.js';
+import { IntakeConnections } from './intake/intake-connections.js';
 import { RefusedMessages } from './intake/refused-messages.js';
 import { DailyUsage } from './intake/usage.js';
 import { QueueMetrics } from './metrics.js';
@@ -158,6 +159,7 @@ function openParts(
   return {
     database,
     listings,
+    intakeConnections: new IntakeConnections(database, config.poolSize),
     publisher,
     store,
     queues,

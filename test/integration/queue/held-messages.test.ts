@@ -478,3 +478,30 @@ it('leaves keys alone under which nothing may go yet', async () => {
     await client.end();
   }
 });
+
+it('publishes under a key that is locked leave connections to others', async () => {
+  const flow = { 'Upstash-Flow-Control-Key': 'locked', 'Upstash-Flow-Control-Value': 'parallelism=1' };
+  const keyed = () => publish(gateway, `${receiver.url}/keyed`, flow);
+  expect((await keyed()).status).toBe(200);
+  const locked = namespace.query(
+    `do $do$ begin perform from $schema.flow_controls where key = 'locked' for update; perform pg_sleep(4); end $do$`,
+  );
+  const waiting = async () => {
+    const [row] = await namespace.query<{ n: number }>(
+      `select count(*)::int as n from pg_stat_activity
+        where application_name = 'portico queue' and wait_event_type = 'Lock' and query like '%$schema%'`,
+    );
+    return row?.n ?? 0;
+  };
+  try {
+    let answered = 0;
+    const all = Array.from({ length: 40 }, () => keyed().finally(() => (answered += 1)));
+    await eventually(async () => expect(await waiting()).toBeGreaterThan(2));
+    expect((await publish(gateway, `${receiver.url}/plain`)).status).toBe(200);
+    // they wait for 1.3 s
+    expect(answered).toBe(0);
+    for (const { status } of await Promise.all(all)) expect([200, 503]).toContain(status);
+  } finally {
+    await locked;
+  }
+});

@@ -4,6 +4,7 @@ import type { FlowControls } from '../order/flow-controls.js';
 import type { Waiting } from '../order/held-messages.js';
 import type { OrderedQueues } from '../order/ordered-queues.js';
 import type { MessageStore } from '../store/store.js';
+import type { IntakeConnections } from './intake-connections.js';
 
 /** A message that is stored, or the earlier one that it repeats. */
 export interface Stored {
@@ -23,6 +24,7 @@ const NOTHING: Waiting = { queues: [], flows: [] };
 
 export interface IntakeTools {
   readonly database: Database;
+  readonly intakeConnections: IntakeConnections;
   readonly store: MessageStore;
   readonly queues: OrderedQueues;
   readonly flows: FlowControls;
@@ -47,7 +49,9 @@ export async function takeIn(
     const stored = [{ messageId: only.id, deduplicated: false }];
     return { stored, tickets: [ticket], waiting: NOTHING };
   }
-  return tools.database.transaction((connection) => takeInWith(connection, messages, tools));
+  return tools.intakeConnections.transaction(messages.length, (connection) =>
+    takeInWith(connection, messages, tools),
+  );
 }
 
 /** Stores messages on the connection of a transaction. The tickets are to be published after its commit. */
