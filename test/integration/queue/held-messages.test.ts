@@ -480,12 +480,16 @@ it('leaves keys alone under which nothing may go yet', async () => {
 });
 
 it('publishes under a key that is locked leave connections to others', async () => {
-  const flow = { 'Upstash-Flow-Control-Key': 'locked', 'Upstash-Flow-Control-Value': 'parallelism=1' };
+  const flow = {
+    'Upstash-Flow-Control-Key': 'locked',
+    'Upstash-Flow-Control-Value': 'parallelism=1',
+    // a key without messages is removed
+    'Upstash-Delay': '1h',
+  };
   const keyed = () => publish(gateway, `${receiver.url}/keyed`, flow);
   expect((await keyed()).status).toBe(200);
-  const locked = namespace.query(
-    `do $do$ begin perform from $schema.flow_controls where key = 'locked' for update; perform pg_sleep(4); end $do$`,
-  );
+  const other = new pg.Client({ connectionString: backendAddress('PORTICO_DATABASE_URL') });
+  await other.connect();
   const waiting = async () => {
     const [row] = await namespace.query<{ n: number }>(
       `select count(*)::int as n from pg_stat_activity
@@ -494,14 +498,20 @@ it('publishes under a key that is locked leave connections to others', async () 
     return row?.n ?? 0;
   };
   try {
+    await other.query('begin');
+    const { rowCount } = await other.query(
+      `select from ${namespace.schema}.flow_controls where key = 'locked' for update`,
+    );
+    expect(rowCount).toBe(1);
     let answered = 0;
     const all = Array.from({ length: 40 }, () => keyed().finally(() => (answered += 1)));
     await eventually(async () => expect(await waiting()).toBeGreaterThan(2));
     expect((await publish(gateway, `${receiver.url}/plain`)).status).toBe(200);
     // they wait for 1.3 s
     expect(answered).toBe(0);
+    await other.query('rollback');
     for (const { status } of await Promise.all(all)) expect([200, 503]).toContain(status);
   } finally {
-    await locked;
+    await other.end();
   }
 });
