@@ -3,33 +3,20 @@ import { createInterface } from 'node:readline';
 
 // npm run test:full: what takes longer than npm test may. Root, on Debian or kin, for the systems and engines that it makes.
 
+const grown = [
+  'hostile-bodies',
+  'broker/redelivery',
+  'kv/fuzz',
+  ...['queue/big-messages', 'queue/crash', 'queue/many-rows'],
+  ...['calls', 'children', 'faults', 'many-runs', 'resume-crash', 'two-gateways'].map(
+    (name) => `queue/workflow/${name}`,
+  ),
+].map((name) => `test/integration/${name}.test.ts`);
+
 const parts = [
   { args: ['test', '--', 'test/full'] },
-  { args: ['test', '--', 'test/integration/queue/many-rows.test.ts'], env: { PORTICO_TEST_ROWS: '1000000' } },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/many-runs.test.ts'],
-    env: { PORTICO_TEST_ROWS: '1000000' },
-  },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/faults.test.ts'],
-    env: { PORTICO_TEST_RUNS: '10000', PORTICO_TEST_KILLS: '50' },
-  },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/calls.test.ts'],
-    env: { PORTICO_TEST_MIB: '5' },
-  },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/resume-crash.test.ts'],
-    env: { PORTICO_TEST_KILLS: '30' },
-  },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/two-gateways.test.ts'],
-    env: { PORTICO_TEST_ROUNDS: '100' },
-  },
-  {
-    args: ['test', '--', 'test/integration/queue/workflow/children.test.ts'],
-    env: { PORTICO_TEST_ROUNDS: '1000' },
-  },
+  // those that do more when there is time
+  { args: ['test', '--', ...grown], env: { PORTICO_TEST_FULL: 'yes' } },
   { args: ['test:cold'] },
   { args: ['test:docker', '--', '--engine', 'old'] },
   { args: ['test:docker', '--', '--engine', 'current', '--tests'] },

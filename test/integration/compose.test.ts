@@ -1,24 +1,16 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { stringify } from 'yaml';
-import { services } from '../../src/services/index.js';
 import { eventually } from '../support/eventually.js';
-import { freePortBlock } from '../support/free-port.js';
-
-/** A launcher run by itself, on ports and in a folder of this file's own, for a gateway with the key-value service. */
-interface Finished {
-  code: number | null;
-  out: string;
-}
+import { type LauncherUnderTest, launcherUnderTest } from '../support/launcher.js';
 
 // Each start and stop takes a second or two, on a busy machine several.
 
+let launcher: LauncherUnderTest;
 let folder: string;
 let environment: NodeJS.ProcessEnv;
 let base: number;
@@ -35,43 +27,16 @@ async function close(server: Server): Promise<void> {
   await once(server, 'close');
 }
 
-function run(file: string, args: string[]): Promise<Finished> {
-  return new Promise((resolve) => {
-    const options = { env: environment, timeout: 180_000 };
-    execFile(process.execPath, [`compose/${file}`, ...args], options, (error, stdout, stderr) => {
-      resolve({
-        code: error === null ? 0 : ((error.code as number | undefined) ?? null),
-        out: stderr + stdout,
-      });
-    });
-  });
-}
-
-const portico = (...args: string[]) => run('portico.mjs', args);
-const control = (verb: string, ...names: string[]) => run('backends.mjs', [verb, ...names]);
-const start = (...args: string[]) => portico('start', '--config', join(folder, 'portico.yaml'), ...args);
-const stop = () => portico('stop');
-const stateFile = (...names: string[]) => join(folder, 'state', ...names);
+const portico = (...args: string[]) => launcher.portico(...args);
+const control = (verb: string, ...names: string[]) => launcher.control(verb, ...names);
+const start = (...args: string[]) => launcher.start(...args);
+const stop = () => launcher.portico('stop');
+const stateFile = (...names: string[]) => launcher.stateFile(...names);
+const connection = () => launcher.connection();
+const command = (words: string[], timeoutMs?: number) => launcher.command(words, timeoutMs);
 const pidOf = (name: string) => Number(readFileSync(stateFile('run', `${name}.pid`), 'utf8').split(' ')[0]);
 const isAlive = (pid: number) =>
   existsSync(`/proc/${pid}/stat`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-
-function connection(): Record<string, string> {
-  const lines = readFileSync(stateFile('connection.env'), 'utf8').split('\n');
-  const pairs = lines.filter((line) => /^[A-Z_]+=/.test(line));
-  return Object.fromEntries(pairs.map((line) => [line.split('=')[0], line.slice(line.indexOf('=') + 1)]));
-}
-
-async function command(words: string[], timeoutMs = 60_000): Promise<unknown> {
-  const { PORTICO_KV_URL: url = '', PORTICO_KV_TOKEN: token = '' } = connection();
-  const answer = await fetch(url, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}` },
-    body: JSON.stringify(words),
-    signal: AbortSignal.timeout(timeoutMs),
-  });
-  return answer.json();
-}
 
 /** Every process whose environment or command line names this file's folder. */
 function processesOfOurs(): number[] {
@@ -90,21 +55,8 @@ function processesOfOurs(): number[] {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'portico-test-launcher-'));
-  base = await freePortBlock();
-  const others = services.filter(({ name }) => name !== 'kv').map(({ name }) => [name, { enabled: false }]);
-  writeFileSync(join(folder, 'portico.yaml'), stringify(Object.fromEntries(others)));
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !name.startsWith('PORTICO_') || name === 'PORTICO_TEST_RUN',
-  );
-  environment = {
-    ...Object.fromEntries(inherited),
-    PORTICO_STATE_DIR: stateFile(),
-    PORTICO_PORT_BASE: String(base),
-    PORTICO_HTTP_PORT: String(base + 9),
-    PORTICO_BACKENDS: 'native',
-  };
-  await shareFetchedPrograms();
+  launcher = await launcherUnderTest();
+  ({ folder, environment, base } = launcher);
 });
 
 afterEach(async () => {
@@ -114,13 +66,6 @@ afterEach(async () => {
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
-
-/** The programs of this test run are there as if an earlier start had fetched them. */
-async function shareFetchedPrograms(): Promise<void> {
-  await mkdir(stateFile(), { recursive: true });
-  const [programs = ''] = (process.env.PORTICO_TEST_REDIS_NEWEST ?? '').split(/\/redis-[^/]+\/usr\/bin\//);
-  symlinkSync(programs, stateFile('programs'));
-}
 
 describe('npm start -- --detach', () => {
   it('brings up what the configuration needs, shows how to reach it, and keeps secrets to the owner', async () => {
@@ -285,45 +230,6 @@ describe('npm start -- --detach', () => {
     expect(out).toContain('kv.enabled');
     expect(processesOfOurs()).toEqual([]);
   });
-});
-
-describe('JSON commands', () => {
-  it("come with Redis' own module, and data that hold JSON values are not given to a Redis without it", async () => {
-    const first = await start('--detach');
-    expect(first.out).toContain("JSON commands by Redis' own module, licence RSALv2 or SSPLv1");
-    expect(await command(['JSON.SET', 'document', '$', '{"a":[1,2]}'])).toEqual({ result: 'OK' });
-    await stop();
-    environment.PORTICO_REDIS_JSON = 'off';
-    try {
-      const without = await start('--detach');
-      expect(without.code).toBe(1);
-      expect(without.out).toMatch(/NOT AVAILABLE: the data in .*data\/redis hold JSON values/);
-    } finally {
-      delete environment.PORTICO_REDIS_JSON;
-    }
-    await stop();
-    await start('--detach');
-    expect(await command(['JSON.GET', 'document', '$.a[1]'])).toEqual({ result: '[2]' });
-    await command(['DEL', 'document']);
-  });
-});
-
-describe('data of another Redis', () => {
-  it('are taken over from an older one, and not given to one that cannot read them', async () => {
-    await start('--detach');
-    await command(['SET', 'kept', 'yes']);
-    await stop();
-    writeFileSync(stateFile('data/redis.version'), '7.0\n');
-    await start('--detach');
-    expect(await command(['GET', 'kept'])).toEqual({ result: 'yes' });
-    await stop();
-    writeFileSync(stateFile('data/redis.version'), '99.0\n');
-    const refused = await start('--detach');
-    expect(refused.out).toMatch(/NOT AVAILABLE: the data in .*data\/redis are Redis 99\.0's/);
-    await rename(stateFile('data/redis'), stateFile('data/redis.aside'));
-    await stop();
-    expect((await start('--detach')).out).not.toContain('NOT AVAILABLE');
-  }, 120_000);
 });
 
 describe('npm start in the foreground', () => {

@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { promisify } from 'node:util';
 import { services } from '../../src/services/index.js';
+import { amount } from '../support/amount.js';
 
 const run = promisify(execFile);
 
-/** Each service's routes in turn; `npm run fuzz` takes ten minutes. */
-const SECONDS = 30;
+/** For all services together, each with its routes in turn; `npm run fuzz` takes ten minutes. */
+const SECONDS = amount(8, 60);
 
 /**
  * Whether a body stops the loop for seconds, as those that were found did, is what is held here. That every one of them stays

@@ -24,11 +24,11 @@ const slowest = 10;
  * a fixed five a slow machine had a load of 17, under which every wait of a test is long. Each holds up to 2 GB of memory.
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
-const fewestLanes = Math.min(2, most);
+const fewestLanes = Math.min(3, most);
 const mostLanes = Math.min(6, most);
-const spareShare = 0.25;
+const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */
-const lookMs = 15_000;
+const lookMs = 10_000;
 const say = createProgress();
 /** @param {string} lane */
 const profileOf = (lane) => `test-${lane}`;

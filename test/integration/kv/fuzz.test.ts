@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { promisify } from 'node:util';
+import { amount } from '../../support/amount.js';
 
 const run = promisify(execFile);
 
 /** Enough for each kind of request and for some of the heavy ones; `npm run bench -- kv-fuzz` makes 100,000. */
-const REQUESTS = 1_500;
+const REQUESTS = amount(500, 5_000);
 
 /** Runs the fuzz driver on a gateway and a Redis of its own. @throws with what it printed: the failing requests, and how to make them again */
 async function fuzz(seed: number): Promise<string> {

@@ -1,3 +1,4 @@
+import { amount } from '../../support/amount.js';
 import { eventually } from '../../support/eventually.js';
 import {
   type Published,
@@ -10,6 +11,8 @@ import { type SpawnedGateway, spawnGateway } from '../../support/spawned-gateway
 import { TOKENS } from '../../support/tokens.js';
 
 const CONCURRENCY = 20;
+/** Messages of a life. */
+const SOME = amount(30, 100);
 const namespace = queueNamespace({
   concurrency: CONCURRENCY,
   destinationConcurrency: CONCURRENCY,
@@ -99,10 +102,11 @@ it('killed while publishing, delivering, retrying and calling back, three times:
   const accepted: number[] = [];
   for (let life = 0; life < 3; life++) {
     const gateway = await start();
-    const first = await publishAccepted(gateway, path, range(100, life * 300), headers);
-    expect(first).toHaveLength(100);
-    const rest = publishAccepted(gateway, path, range(200, life * 300 + 100), headers);
-    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(life * 300 + 30));
+    const from = life * 3 * SOME;
+    const first = await publishAccepted(gateway, path, range(SOME, from), headers);
+    expect(first).toHaveLength(SOME);
+    const rest = publishAccepted(gateway, path, range(2 * SOME, from + SOME), headers);
+    await eventually(() => expect(arrivals(path).length).toBeGreaterThan(from + SOME / 3));
     await gateway.kill();
     accepted.push(...first, ...(await rest));
   }
@@ -111,7 +115,7 @@ it('killed while publishing, delivering, retrying and calling back, three times:
   // one callback an attempt whose outcome was written: at least one for every message
   expect(arrivals(callbacks).length).toBeGreaterThanOrEqual(accepted.length);
   const retried = accepted.filter((n) => n % 3 === 0);
-  expect(retried.length).toBeGreaterThan(100);
+  expect(retried.length).toBeGreaterThan(SOME);
   for (const n of retried)
     expect(arrivals(path).filter((other) => other === n).length).toBeGreaterThanOrEqual(2);
 });
@@ -120,8 +124,8 @@ it('killed beside another gateway: that one takes over, with no more duplicates 
   const path = freshPath();
   answer = (_, respond) => void setTimeout(respond, 30, 200);
   const [doomed, other] = [await start(), await start()];
-  const accepted = await publishAccepted(other, path, range(400));
-  expect(accepted).toHaveLength(400);
+  const accepted = await publishAccepted(other, path, range(4 * SOME));
+  expect(accepted).toHaveLength(4 * SOME);
   await doomed.kill();
   await expectAllDelivered(path, accepted);
   expect(duplicates(path)).toBeLessThanOrEqual(CONCURRENCY);
@@ -137,8 +141,8 @@ it('killed while messages die and call back, twice: each is delivered or dead, w
   const accepted: number[] = [];
   for (let life = 0; life < 2; life++) {
     const gateway = await start();
-    const some = publishAccepted(gateway, path, range(200, life * 200), headers);
-    await eventually(() => expect(arrivals(failed).length).toBeGreaterThan(10 + life * 100));
+    const some = publishAccepted(gateway, path, range(2 * SOME, life * 2 * SOME), headers);
+    await eventually(() => expect(arrivals(failed).length).toBeGreaterThan(SOME / 10 + life * SOME));
     await gateway.kill();
     accepted.push(...(await some));
   }

@@ -1,10 +1,11 @@
+import { amount } from '../../support/amount.js';
 import { eventually } from '../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
 import { publish, queueNamespace, type Receiver, startReceiver } from '../../support/queue/queue.js';
 import { TOKENS } from '../../support/tokens.js';
 
 /** Clean-up, control calls and listings where there are very many rows of what they look at: a million in `npm run test:full`. */
-const ROWS = Number(process.env.PORTICO_TEST_ROWS ?? 100_000);
+const ROWS = amount(100_000, 1_000_000);
 /** Of the messages that wait, those in the ordered queue `big`, under the flow-control key `kept`, and let in under it. */
 const QUEUED = ROWS * 0.3;
 const KEYED = ROWS * 0.5;

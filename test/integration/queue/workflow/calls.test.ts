@@ -1,11 +1,12 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { type CallSettings, WorkflowNonRetryableError } from '@upstash/workflow';
+import { amount } from '../../../support/amount.js';
 import { eventually } from '../../../support/eventually.js';
 import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
 const MIB = 1024 * 1024;
 /** `npm run test:full` asks for 5 MiB. */
-const SIZE = Number(process.env.PORTICO_TEST_MIB ?? 1) * MIB;
+const SIZE = amount(1, 5) * MIB;
 
 silenceSdk();
 

@@ -1,9 +1,10 @@
 import type { WorkflowContext } from '@upstash/workflow';
+import { amount } from '../../../support/amount.js';
 import { eventually } from '../../../support/eventually.js';
 import { endedRuns, resultOf, silenceSdk, workflowsUnderTest } from '../../../support/queue/workflow.js';
 
 /** Rounds of three runs that end and are cancelled at once; `npm run test:full` asks for more. */
-const ROUNDS = Number(process.env.PORTICO_TEST_ROUNDS ?? 20);
+const ROUNDS = amount(20, 1_000);
 
 silenceSdk();
 

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@upstash/workflow';
+import { amount } from '../../../support/amount.js';
 import { backend } from '../../../support/backend.js';
 import { eventually } from '../../../support/eventually.js';
 import { freePort } from '../../../support/free-port.js';
@@ -9,9 +10,8 @@ import { queueNamespace } from '../../../support/queue/queue.js';
 import { type SpawnedGateway, spawnGateway } from '../../../support/spawned-gateway.js';
 import { TOKENS } from '../../../support/tokens.js';
 
-/** `npm run test:full` asks for more. */
-const RUNS = Number(process.env.PORTICO_TEST_RUNS ?? 120);
-const KILLS = Number(process.env.PORTICO_TEST_KILLS ?? 6);
+const RUNS = amount(60, 10_000);
+const KILLS = amount(6, 50);
 /** Runs that are under way at once at most. */
 const AT_ONCE = 200;
 /** Results of a run: one, two, three, nap, called, sum. The call's answer and the plans stand beside them. */

@@ -1,10 +1,11 @@
+import { amount } from '../../../support/amount.js';
 import { eventually } from '../../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../../support/gateway.js';
 import { queueNamespace } from '../../../support/queue/queue.js';
 import { TOKENS } from '../../../support/tokens.js';
 
 /** The log and bulk cancellation where there are very many runs: a million in `npm run test:full`. */
-const ROWS = Number(process.env.PORTICO_TEST_ROWS ?? 100_000);
+const ROWS = amount(100_000, 1_000_000);
 const OPEN = ROWS / 10;
 
 const names = queueNamespace();

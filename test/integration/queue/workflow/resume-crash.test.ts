@@ -1,5 +1,6 @@
 import { WorkflowNonRetryableError } from '@upstash/workflow';
 import pg from 'pg';
+import { amount } from '../../../support/amount.js';
 import { backendAddress } from '../../../support/environment.js';
 import { eventually } from '../../../support/eventually.js';
 import { freePort } from '../../../support/free-port.js';
@@ -15,7 +16,7 @@ import { startRelay } from '../../../support/tcp-relay.js';
 import { TOKENS } from '../../../support/tokens.js';
 
 /** `npm run test:full` asks for more. */
-const KILLS = Number(process.env.PORTICO_TEST_KILLS ?? 3);
+const KILLS = amount(3, 30);
 
 jest.setTimeout(120_000 + KILLS * 60_000);
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { amount } from '../../../support/amount.js';
 import { eventually } from '../../../support/eventually.js';
 import { type RunningGateway, startGateway } from '../../../support/gateway.js';
 import { queueNamespace } from '../../../support/queue/queue.js';
@@ -11,7 +12,7 @@ import {
 import { TOKENS } from '../../../support/tokens.js';
 
 /** Runs of ten branches; `npm run test:full` asks for more. */
-const ROUNDS = Number(process.env.PORTICO_TEST_ROUNDS ?? 10);
+const ROUNDS = amount(10, 100);
 
 const namespace = queueNamespace();
 let gateways: RunningGateway[] = [];
