@@ -33,8 +33,11 @@ export function incompleteness(
   if (open && metricsToken !== null && isWeak(metricsToken))
     problems.push({ key: 'http.metricsToken', text });
   for (const { service, section } of enabled) {
-    for (const { key, value } of service.secrets(section)) {
-      if (value === null) problems.push({ key, text: `a token is missing; ${remedy(service, key, names)}` });
+    for (const { key, value, isPublic = false } of service.secrets(section)) {
+      if (open && isPublic)
+        problems.push({ key, text: `known to everybody, and the gateway listens on ${config.http.host}` });
+      else if (value === null)
+        problems.push({ key, text: `a token is missing; ${remedy(service, key, names)}` });
       else if (open && isWeak(value)) problems.push({ key, text });
     }
     for (const { backend, key, given } of service.addresses(section)) {

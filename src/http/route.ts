@@ -97,13 +97,15 @@ export interface RouteDescription {
     readonly headers?: z.ZodType;
     readonly body?: z.ZodType;
   };
-  /** Schema of the body of a 200. */
+  /** Schema of the body of a success. */
   readonly reply: z.ZodType;
+  /** Status of a success; 200 without one. For the documentation. */
+  readonly replyStatus?: 200 | 201;
   /** Bodies that are taken and replies that are sent beside JSON, where the request's headers ask for them. */
   readonly besideJson?: { readonly body?: TextForm; readonly reply?: TextForm };
   /** Content type of a 200 that is not JSON, such as `text/event-stream`, for the documentation. */
   readonly replyType?: string;
-  /** Statuses beside 200 that a caller should expect, for the documentation. */
+  /** Statuses of refusals and failures that a caller should expect, for the documentation. */
   readonly errors?: readonly number[];
 }
 

@@ -63,6 +63,11 @@ export function tlsProblems(files: TlsFiles): TlsProblem[] {
   return fits ? [] : [{ key: 'key', problem: 'not the key of the certificate' }];
 }
 
+/** What is wrong with a file of authorities. */
+export function certificateFileProblem(path: string | null): string | undefined {
+  return problemOf('ca', path);
+}
+
 function problemOf(name: TlsFile, path: string | null): string | undefined {
   if (path === null) return undefined;
   let bytes: Buffer;

@@ -100,6 +100,13 @@ export interface StartedService {
   readonly lifecycle: ReleaseRegistry;
 }
 
+export interface Secret {
+  readonly key: string;
+  readonly value: string | null;
+  /** Everybody knows it. */
+  readonly isPublic?: boolean;
+}
+
 /** A backend family. A fifth one is a folder with such an object and a line in `services/index.ts`. */
 export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly name: string;
@@ -117,7 +124,7 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   /** Reply headers of its own, in lower case, that scripts of other origins may read. */
   readonly exposedHeaders: readonly string[];
   /** The secrets of a configuration that must be strong where the gateway is reachable from elsewhere. */
-  secrets(config: Config): readonly { readonly key: string; readonly value: string | null }[];
+  secrets(config: Config): readonly Secret[];
   /** The addresses that this configuration needs. */
   addresses(config: Config): readonly BackendAddress[];
   /** The mounts without a connection. */

@@ -5,11 +5,11 @@ import { freePort } from '../support/free-port.js';
 import { removeQueueService, SHARED_PREFIX } from '../support/queue/queue-cleanup.js';
 import { type SpawnedGateway, spawnGateway } from '../support/spawned-gateway.js';
 
-/** What `@upstash/qstash` 2.12 expects of a server for development; docs/workflow.md has the same. */
+/** What `@upstash/qstash` 2.12 expects of a server for development. */
 const DEV = {
-  PORTICO_QUEUE_TOKEN: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
-  PORTICO_QUEUE_CURRENT_SIGNING_KEY: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r',
-  PORTICO_QUEUE_NEXT_SIGNING_KEY: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs',
+  token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
+  current: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r',
+  next: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs',
 };
 const NAME = 'test_workflow_dev_mode';
 
@@ -18,8 +18,14 @@ let port: number;
 
 beforeAll(async () => {
   port = await freePort();
-  const queue = { port, allowedDestinations: ['localhost'], prefix: SHARED_PREFIX, schema: NAME };
-  gateway = await spawnGateway({ queue }, DEV);
+  const queue = { port, devMode: true, prefix: SHARED_PREFIX, schema: NAME };
+  // the tests' own, which would hold beside it
+  const none = {
+    PORTICO_QUEUE_TOKEN: '',
+    PORTICO_QUEUE_CURRENT_SIGNING_KEY: '',
+    PORTICO_QUEUE_NEXT_SIGNING_KEY: '',
+  };
+  gateway = await spawnGateway({ queue }, none);
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
@@ -30,11 +36,11 @@ afterAll(async () => {
 it('an application with QSTASH_DEV finds Portico, and needs nothing else', async () => {
   // the SDK would download a server if this one were not the one that it looks for
   const keys = await fetch(`http://127.0.0.1:${port}/v2/keys`, {
-    headers: { authorization: `Bearer ${DEV.PORTICO_QUEUE_TOKEN}` },
+    headers: { authorization: `Bearer ${DEV.token}` },
   });
   expect(await keys.json()).toEqual({
-    current: DEV.PORTICO_QUEUE_CURRENT_SIGNING_KEY,
-    next: DEV.PORTICO_QUEUE_NEXT_SIGNING_KEY,
+    current: DEV.current,
+    next: DEV.next,
   });
   const { stdout } = await promisify(execFile)(
     process.execPath,

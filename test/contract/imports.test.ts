@@ -133,7 +133,7 @@ it('imports each driver as a value in one file only', () => {
     amqplib: /^services\/queue\/rabbitmq\/client\.ts$/,
     pg: /^lib\/postgres\/postgres\.ts$/,
     kafkajs: /^services\/broker\/kafka\/(client|kafkajs-internals)\.ts$/,
-    undici: /^lib\/outbound\/outbound\.ts$/,
+    undici: /^lib\/outbound\/(outbound|connector)\.ts$/,
   };
   const wrong = imports.filter(({ file, target, typeOnly }) => {
     const home = homes[target.split('/')[0] as string];

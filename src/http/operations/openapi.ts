@@ -130,7 +130,7 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
           ),
         }),
     responses: {
-      200: content(
+      [route.replyStatus ?? 200]: content(
         route.replyType ?? JSON_TYPE,
         refTo('schemas', `${route.operationId}.reply`),
         'Done.',

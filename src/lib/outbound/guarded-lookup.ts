@@ -2,23 +2,25 @@ import type { LookupAddress, LookupOptions, lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { AddressGuard } from './address-guard.js';
 
-type Resolved = Promise<LookupAddress[]>;
+/** The addresses of a name. */
+export type SharedLookup = (hostname: string, options: LookupOptions) => Promise<LookupAddress[]>;
 
 /**
  * `dns.lookup` that hands on only addresses which the guard passes, and fails when none is left.
+ * @param port of the connection that is to be made
  * @param blocked makes the error of a name that may not be contacted
  */
 export function guardedLookup(
   guard: AddressGuard,
-  resolve: typeof lookup,
+  addressesOf: SharedLookup,
+  port: number,
   blocked: (reason: string) => Error,
 ): LookupFunction {
-  const addressesOf = sharedLookup(resolve);
   return (hostname, options, callback) => {
     const hand = (addresses: LookupAddress[]) => {
       const judged = addresses.map((entry) => ({
         entry,
-        refusal: guard.judgeAddress(entry.address, hostname),
+        refusal: guard.judgeAddress(entry.address, hostname, port),
       }));
       const passed: LookupAddress[] = judged.flatMap(({ entry, refusal }) =>
         refusal === undefined ? [entry] : [],
@@ -36,8 +38,8 @@ export function guardedLookup(
  * Look-ups of one name at the same time share one: Node runs only two at once (half of its threads), and those for a
  * name whose servers are silent would keep everybody else's waiting.
  */
-function sharedLookup(resolve: typeof lookup): (hostname: string, options: LookupOptions) => Resolved {
-  const running = new Map<string, Resolved>();
+export function sharedLookup(resolve: typeof lookup): SharedLookup {
+  const running = new Map<string, Promise<LookupAddress[]>>();
   return (hostname, options) => {
     const key = `${options.family ?? 0} ${options.hints ?? 0} ${hostname}`;
     const known = running.get(key);

@@ -1,14 +1,13 @@
 import { lookup } from 'node:dns';
-import { isIP } from 'node:net';
 import { types } from 'node:util';
-import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
+import { Agent, type Dispatcher, errors, request } from 'undici';
 import type { ByteBudget } from '../byte-budget.js';
 import { type Deadline, deadlineOf } from '../deadline.js';
 import { type ReadBody, readUpTo } from '../read-body.js';
 import type { AddressGuard } from './address-guard.js';
-import { guardedLookup } from './guarded-lookup.js';
+import { CONNECT_MS, type Ways, waysConnector } from './connector.js';
+import { OutboundError } from './outbound-error.js';
 import { metered, statusBefore } from './response-meter.js';
-import { tolerant } from './unasked-continue.js';
 
 export interface OutboundRequest {
   /** `http:` or `https:`; user and password in it become Basic credentials unless `authorization` is among the headers. */
@@ -33,26 +32,8 @@ export interface OutboundResponse extends ReadBody {
   readonly headers: Readonly<Record<string, string[]>>;
 }
 
-/** Why no response came. `message` names no credential and may be shown to the sender. */
-export class OutboundError extends Error {
-  constructor(
-    readonly reason: 'blocked' | 'timeout' | 'aborted' | 'network',
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.name = 'OutboundError';
-  }
-}
-
-/** Longest time for TCP and TLS to a destination, in ms. */
-const CONNECT_MS = 10_000;
-
 /** Of a response whose headers are longer only the status is kept, in bytes. Destinations that set many cookies pass 16 KiB, undici's default. */
 const MAX_HEADER_BYTES = 256 * 1024;
-
-/** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
-const ALLOW_H2 = false;
 
 /**
  * A pooled, keep-alive HTTP client for destinations named by others: it connects only to addresses that `guard` passes,
@@ -64,18 +45,16 @@ export class Outbound {
   private readonly dispatcher: Dispatcher;
 
   /** @param resolve an argument so that a test can be the name server */
-  constructor(
-    private readonly guard: AddressGuard,
-    private readonly resolve: typeof lookup = lookup,
-  ) {
+  constructor(guard: AddressGuard, ways: Ways = {}, resolve: typeof lookup = lookup) {
     this.agent = new Agent({
-      connect: this.connector(),
+      connect: waysConnector(guard, ways, resolve),
       // `signal` bounds the whole exchange; undici's own two timers would only cut at 300 s and cost a timer each
       headersTimeout: 0,
       bodyTimeout: 0,
       pipelining: 1,
       maxHeaderSize: MAX_HEADER_BYTES,
-      allowH2: ALLOW_H2,
+      // as the connections are made
+      allowH2: false,
     });
     this.dispatcher = this.agent.compose(metered);
   }
@@ -107,20 +86,6 @@ export class Outbound {
   /** Cuts what is still open. */
   async close(): Promise<void> {
     await this.agent.destroy();
-  }
-
-  private connector(): buildConnector.connector {
-    const connect = buildConnector({
-      timeout: CONNECT_MS,
-      allowH2: ALLOW_H2,
-      lookup: guardedLookup(this.guard, this.resolve, (reason) => new OutboundError('blocked', reason)),
-    });
-    return (options, callback) => {
-      // `lookup` is not asked about IP literals (undici 8.12), so they are judged here
-      const refusal = isIP(options.hostname) === 0 ? undefined : this.guard.judgeHost(options.hostname);
-      if (refusal === undefined) connect(options, tolerant(callback));
-      else callback(new OutboundError('blocked', refusal), null);
-    };
   }
 }
 

@@ -2,12 +2,13 @@ import { ByteBudget } from '../../lib/byte-budget.js';
 import type { Outbound } from '../../lib/outbound/outbound.js';
 import type { Database } from '../../lib/postgres/postgres.js';
 import type { ServiceRuntime } from '../service.js';
+import type { AccessTokens } from './delivery/access-tokens.js';
 import { type AttemptLimits, attemptDelivery, NotAttemptedError, timeoutOf } from './delivery/attempt.js';
 import { DeadLetterer } from './delivery/dead-letterer.js';
 import { Dispatcher } from './delivery/dispatcher.js';
 import { LeaseKeeper } from './delivery/lease-keeper.js';
 import type { RunDeliveries } from './delivery/run-deliveries.js';
-import { signer } from './delivery/signature.js';
+import { deliverySigner } from './delivery/signature.js';
 import { Worker } from './delivery/worker.js';
 import type { DestinationPlaces } from './destinations/destination-places.js';
 import type { ClaimedMessage } from './message/message.js';
@@ -47,6 +48,7 @@ export interface DeliveryParts {
   readonly purge: Purge;
   readonly database: Database;
   readonly outbound: Outbound;
+  readonly tokens: AccessTokens;
   readonly publisher: TicketPublisher;
   readonly sender: TicketSender;
   readonly heldMessages: HeldMessages;
@@ -111,7 +113,8 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
   const { log, lifecycle, now } = runtime;
   const tools = {
     outbound,
-    sign: signer(() => keys.current, now),
+    sign: deliverySigner(keys, now, config),
+    tokens: parts.tokens,
     limits: (message: ClaimedMessage) => limitsOf(message, config),
     responses: new ByteBudget(RESPONSE_BYTES),
   };

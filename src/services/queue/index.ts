@@ -5,7 +5,7 @@ import { mountOf } from './mount.js';
 import { resetQueue } from './reset.js';
 import { routes } from './routes.js';
 import { openQueue } from './runtime.js';
-import { type QueueSettings, queueSettings } from './settings.js';
+import { DEV_MODE, type QueueSettings, queueSettings } from './settings.js';
 
 /** Messages to any URL: published once, delivered at least once, through RabbitMQ with Postgres as memory. */
 export const queue: Service<QueueSettings> = {
@@ -17,8 +17,8 @@ export const queue: Service<QueueSettings> = {
   card,
   probe,
   exposedHeaders: [],
-  secrets: ({ token, readOnlyToken, currentSigningKey, nextSigningKey }) => [
-    { key: 'queue.token', value: token },
+  secrets: ({ devMode, token, readOnlyToken, currentSigningKey, nextSigningKey }) => [
+    { key: devMode ? 'queue.devMode' : 'queue.token', value: token, isPublic: token === DEV_MODE.token },
     ...(readOnlyToken === null ? [] : [{ key: 'queue.readOnlyToken', value: readOnlyToken }]),
     { key: 'queue.currentSigningKey', value: currentSigningKey },
     { key: 'queue.nextSigningKey', value: nextSigningKey },

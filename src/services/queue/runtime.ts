@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
 import { AddressGuard } from '../../lib/outbound/address-guard.js';
+import type { Ways } from '../../lib/outbound/connector.js';
 import { Outbound } from '../../lib/outbound/outbound.js';
 import { type Database, migrate, openDatabase } from '../../lib/postgres/postgres.js';
+import { givenTlsFiles } from '../../lib/tls.js';
 import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
+import { AccessTokens, tokenSources } from './delivery/access-tokens.js';
 import { openDelivery } from './delivery.js';
 import type { QueueDeps } from './deps.js';
 import { DestinationPlaces } from './destinations/destination-places.js';
@@ -71,8 +75,10 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
   const declare = oneAtATime((channel: Channel) => declareAll(channel, topology));
   const { link, publisher } = openPublishing(config, runtime, topology, declare);
   const guard = new AddressGuard(config.allowedDestinations);
-  const outbound = new Outbound(guard);
+  const ways = waysOf(config);
+  const outbound = new Outbound(guard, ways);
   lifecycle.onStop('queue connections to destinations', () => outbound.close());
+  const tokens = openTokens(config, runtime, ways);
   const parts = openParts(config, runtime, database, publisher);
   const stopping = new AbortController();
   const prepare = async () => {
@@ -106,6 +112,7 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
       declare,
       database,
       outbound,
+      tokens,
       metrics,
       scheduler,
       runs,
@@ -126,6 +133,33 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
       backends: [rabbitmqBackend(link, topology), postgresBackend(database, migrated)],
     },
   ];
+}
+
+/** How destinations are reached. */
+function waysOf({ proxyUrl, deliveryCa, destinations }: QueueSettings): Ways {
+  return {
+    proxy: proxyUrl === null ? undefined : new URL(proxyUrl),
+    authorities: deliveryCa === null ? undefined : readFileSync(deliveryCa, 'utf8'),
+    hosts: destinations.flatMap(({ host, tls }) =>
+      host === null || givenTlsFiles(tls).length === 0 ? [] : [{ host, tls }],
+    ),
+  };
+}
+
+/** Servers of tokens may be private ones: the operator names them, no sender can. */
+function openTokens(
+  { destinations }: QueueSettings,
+  { lifecycle, now }: ServiceRuntime,
+  ways: Ways,
+): AccessTokens {
+  const sources = tokenSources(destinations);
+  const urls = [...sources.values()].map(({ tokenUrl }) => new URL(tokenUrl));
+  const guard = new AddressGuard(urls.map(({ hostname }) => hostname.replace(/^\[(.*)\]$/, '$1')));
+  const outbound = new Outbound(guard, ways);
+  lifecycle.onStop('queue connections to servers of tokens', () => outbound.close());
+  const tokens = new AccessTokens(sources, outbound, now);
+  lifecycle.onStop('queue access tokens', () => tokens.stop());
+  return tokens;
 }
 
 /** Results of steps may be larger than messages; those of a publish are looked at again when it is read. */
@@ -182,7 +216,7 @@ function openParts(
     usage: new DailyUsage(database, schema, config.maxRequestsPerDay, now, log),
     groups: new UrlGroups(database, schema, config),
     deletions: new QueueDeletions(database, schema),
-    index: new MessageIndex(database, schema),
+    index: new MessageIndex(database, schema, graceMs),
     upkeep: new MessageUpkeep(database, schema, graceMs),
     purge: new Purge(
       database,

@@ -30,6 +30,8 @@ export const resentReply = z.union([
   z.object({ messageId: z.string() }),
 ]);
 
+export const hurriedReply = z.object({ messageId: z.string() });
+
 export const messageReply = z
   .object({
     messageId: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isAllowEntry } from '../../lib/outbound/address-guard.js';
+import { isAllowEntry, isHostEntry } from '../../lib/outbound/address-guard.js';
 import {
   backendUrl,
   basePath,
@@ -7,10 +7,11 @@ import {
   missingReason,
   postgresUrl,
   secret,
+  serverUrl,
   serviceSwitch,
   tcpPort,
 } from '../../lib/settings/settings.js';
-import { givenTlsFiles, tlsSettings } from '../../lib/tls.js';
+import { certificateFileProblem, givenTlsFiles, tlsSettings } from '../../lib/tls.js';
 
 const identifier = (what: string) =>
   z.string().regex(/^[a-z][a-z0-9_]{0,40}$/, `expected ${what} of lower-case letters, digits and "_"`);
@@ -106,11 +107,75 @@ const workflowSettings = z.strictObject({
     .describe('Longest time for one attempt of such a call, in seconds.'),
 });
 
+const text = (what: string) => z.string().min(1).max(4_096).nullable().default(null).describe(what);
+
+const oauthSettings = z
+  .strictObject({
+    tokenUrl: z
+      .string()
+      .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
+        error: 'expected a URL that starts with http:// or https://',
+      })
+      .nullable()
+      .default(null)
+      .describe(
+        'Where tokens are had, by client credentials (RFC 6749, 4.4); deliveries without an Authorization of their own carry them. null: none.',
+      ),
+    clientId: text('Who asks for tokens.'),
+    clientSecret: secret().nullable().default(null).describe('By what it proves itself.'),
+    scope: text('What is asked for, if the server wants to know.'),
+    audience: text('For whom, if the server wants to know.'),
+    credentialsIn: z
+      .enum(['header', 'body'])
+      .default('header')
+      .describe('Where id and secret are sent: as Basic credentials, or as fields of the form.'),
+  })
+  .superRefine(({ tokenUrl, clientId, clientSecret }, context) => {
+    if (tokenUrl === null) return;
+    for (const [key, value] of Object.entries({ clientId, clientSecret }))
+      if (value === null)
+        context.addIssue({ code: 'custom', path: [key], message: 'missing, although there is a tokenUrl' });
+  });
+
+const destinationSettings = z
+  .strictObject({
+    host: z
+      .string()
+      .refine(isHostEntry, 'expected a host name or an address, with or without :port')
+      .nullable()
+      .default(null)
+      .describe('A destination that wants a certificate or a token of the gateway: host, or host:port.'),
+    tls: tlsSettings.prefault({}).describe('Certificates for https:// to it.'),
+    oauth: oauthSettings.prefault({}).describe('Tokens for it.'),
+  })
+  .superRefine(({ host, tls, oauth }, context) => {
+    if (host === null && (oauth.tokenUrl !== null || givenTlsFiles(tls).length > 0))
+      context.addIssue({ code: 'custom', path: ['host'], message: 'missing: whom is the rest for?' });
+  });
+
+/**
+ * What an application with `QSTASH_DEV` looks for (`@upstash/qstash` 2.12): this token, these keys, on this port of its own
+ * machine.
+ */
+export const DEV_MODE = {
+  port: 8_080,
+  token: 'eyJVc2VySUQiOiJkZWZhdWx0VXNlciIsIlBhc3N3b3JkIjoiZGVmYXVsdFBhc3N3b3JkIn0=',
+  currentSigningKey: 'sig_7kYjw48mhY7kAjqNGcy6cr29RJ6r',
+  nextSigningKey: 'sig_5ZB6DVzB1wjE8S6rZ7eenA8Pdnhs',
+  allowedDestinations: ['localhost', '127.0.0.1', '::1'],
+};
+
 export const queueSettings = z
   .strictObject({
     enabled: serviceSwitch(),
     missing: missingReason('PORTICO_QUEUE_MISSING'),
     path: basePath().default('/queue').describe('Where the service is mounted.'),
+    devMode: z
+      .boolean()
+      .default(false)
+      .describe(
+        'For applications with QSTASH_DEV=true: port 8080, the token and the keys that are in their SDKs, deliveries to this machine. Known to everybody, so on a loopback address alone. What is set beside it holds.',
+      ),
     port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
     rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
       'Address of RabbitMQ, such as amqp://user:password@host:5672, amqps:// for TLS.',
@@ -146,11 +211,46 @@ export const queueSettings = z
       .default('Upstash')
       .describe('Prefix of the headers of deliveries whose sender used none.'),
     allowedDestinations: z
-      .array(z.string().refine(isAllowEntry, 'expected a network (10.0.0.0/8), an address or a host name'))
+      .array(
+        z
+          .string()
+          .refine(
+            isAllowEntry,
+            'expected a network (10.0.0.0/8), an address or a host name, with or without :port',
+          ),
+      )
       .default([])
       .meta({ env: 'PORTICO_QUEUE_ALLOWED_DESTINATIONS' })
       .describe(
-        'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public.',
+        'Networks, addresses and hosts that deliveries may go to although they are private; all others must be public. With a port (localhost:3000, 10.0.0.0/8:8080, [::1]:3000) on that one alone; without, on every port, those of databases too.',
+      ),
+    proxyUrl: serverUrl(['http:', 'https:'])
+      .nullable()
+      .default(null)
+      .meta({ secret: true, env: 'PORTICO_QUEUE_PROXY_URL' })
+      .describe(
+        'An HTTP proxy that all deliveries go through (CONNECT), such as http://user:password@proxy:3128; null: none.',
+      ),
+    deliveryCa: z
+      .string()
+      .min(1)
+      .nullable()
+      .default(null)
+      .superRefine((path, context) => {
+        const problem = certificateFileProblem(path);
+        if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+      })
+      .describe('Path of a PEM file: authorities that deliveries trust beside the well-known ones.'),
+    destinations: z
+      .array(destinationSettings)
+      .max(1_000)
+      .prefault([{}])
+      .describe('Destinations that want a certificate or a token of the gateway.'),
+    standardWebhooks: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether deliveries are signed in the form of Standard Webhooks as well (webhook-id, -timestamp, -signature), with the same keys.',
       ),
     concurrency: z
       .int()
@@ -221,6 +321,19 @@ export const queueSettings = z
     const message = 'the address has no TLS: expected amqps:// in rabbitmqUrl, or no file here';
     for (const name of givenTlsFiles(rabbitmqTls))
       context.addIssue({ code: 'custom', path: ['rabbitmqTls', name], message });
+  })
+  .transform((settings) => {
+    if (!settings.devMode) return settings;
+    const { port, token, currentSigningKey, nextSigningKey, allowedDestinations } = settings;
+    return {
+      ...settings,
+      port: port ?? DEV_MODE.port,
+      token: token ?? DEV_MODE.token,
+      currentSigningKey: currentSigningKey ?? DEV_MODE.currentSigningKey,
+      nextSigningKey: nextSigningKey ?? DEV_MODE.nextSigningKey,
+      allowedDestinations:
+        allowedDestinations.length === 0 ? DEV_MODE.allowedDestinations : allowedDestinations,
+    };
   });
 
 export type QueueSettings = z.output<typeof queueSettings>;

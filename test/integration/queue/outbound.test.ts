@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer } from 'node:tls';
 import { ByteBudget } from '../../../src/lib/byte-budget.js';
 import { AddressGuard } from '../../../src/lib/outbound/address-guard.js';
+import type { Ways } from '../../../src/lib/outbound/connector.js';
 import { Outbound, type OutboundRequest } from '../../../src/lib/outbound/outbound.js';
 import { makeCertificates } from '../../support/certificates.js';
 import { PROMPT_MS } from '../../support/eventually.js';
@@ -19,10 +20,14 @@ afterEach(async () => {
   await Promise.all([...open.splice(0).map((o) => o.close()), ...receivers.splice(0).map((r) => r.stop())]);
 });
 
-function outbound(allowed: string[], answers?: LookupAddress[][]): Outbound {
+function outbound(allowed: string[], answers?: LookupAddress[][], ways: Ways = {}): Outbound {
   const resolve = (_name: string, _options: object, callback: (e: null, a: LookupAddress[]) => void) =>
     callback(null, answers?.shift() ?? []);
-  const client = new Outbound(new AddressGuard(allowed), answers && (resolve as unknown as typeof lookup));
+  const client = new Outbound(
+    new AddressGuard(allowed),
+    ways,
+    answers && (resolve as unknown as typeof lookup),
+  );
   open.push(client);
   return client;
 }
@@ -270,4 +275,27 @@ it('ends at once when it is told to', async () => {
   const sending = outbound(['127.0.0.1']).send(post(sink.url, { signal: aborter.signal }));
   setTimeout(() => aborter.abort(), 100);
   await expect(sending).rejects.toMatchObject({ reason: 'aborted' });
+});
+
+it('asks a proxy for no name that has a private address, and for one that only the proxy knows', async () => {
+  const asked: string[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', (bytes) => {
+      asked.push(String(bytes).split(' ')[1] as string);
+      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const proxy = new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}`);
+  const client = outbound([], [[{ address: '10.0.0.1', family: 4 }], []], { proxy });
+  await expect(client.send(post('http://inner.example/'))).rejects.toThrow(
+    '10.0.0.1 is not a public address',
+  );
+  await expect(client.send(post('https://unknown.example/'))).rejects.toThrow(
+    'refused the connection (status 502)',
+  );
+  await expect(client.send(post('http://127.0.0.1:9/'))).rejects.toThrow('127.0.0.1 is not a public address');
+  expect(asked).toEqual(['unknown.example:443']);
+  server.close();
 });

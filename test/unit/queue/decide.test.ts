@@ -110,6 +110,15 @@ describe('the wait that a response asks for', () => {
     expect(of({})).toBeUndefined();
   });
 
+  it('is a Unix time in the rate-limit headers, in seconds or milliseconds, where it is one', () => {
+    const now = Math.floor(NOW / 1_000);
+    expect(of({ 'x-ratelimit-reset': String(now + 30) })).toBe((now + 30) * 1_000 - NOW);
+    expect(of({ 'x-ratelimit-reset-tokens': String(NOW + 1_500) })).toBe(1_500);
+    expect(of({ 'x-ratelimit-reset': String(now - 30) })).toBe(0);
+    expect(of({ 'x-ratelimit-reset': String(now + 90_000) })).toBeUndefined();
+    expect(of({ 'retry-after': String(now + 30) })).toBeUndefined();
+  });
+
   it('never throws and never exceeds a day', () => {
     fc.assert(
       fc.property(fc.string(), (value) => {

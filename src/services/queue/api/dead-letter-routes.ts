@@ -272,6 +272,7 @@ const resend: RawRoute<QueueDeps> = {
   path: '/v2/dlq/retry',
   request: { query: letterKeys },
   reply: resentReply,
+  replyStatus: 201,
   errors: [400, 401, 403, 429, 503],
   handle: async (request, _context, deps) => {
     const { wanted, ids, query } = await chosenLetters(request, undefined, deps);
@@ -298,6 +299,7 @@ const resendOne = {
   path: '/v2/dlq/retry',
   documentedPath: '/v2/dlq/retry/:id',
   reply: resentReply,
+  replyStatus: 201,
   errors: [400, 401, 403, 404, 412, 429, 503],
   handle: async (request, _context, deps) => {
     const id = /^\/([^/?]*)/.exec(request.target)?.[1] ?? '';

@@ -45,24 +45,38 @@ function decoded(segment: string): string {
   }
 }
 
-const readKeys: RawRoute<QueueDeps> = {
+async function list({ target }: RawRequest, { flows }: QueueDeps): Promise<RawReply> {
+  const query = new Query(target);
+  query.allowOnly(['search']);
+  return ok((await flows.list(null, query.first('search') ?? null)).map(view));
+}
+
+const listKeys: RawRoute<QueueDeps> = {
+  kind: 'raw',
+  operationId: 'queue.listFlowControl',
+  summary: 'The first 1,000 flow-control keys by their names, with their limits and what is under way.',
+  methods: ['GET'],
+  path: '/v2/flowControl',
+  request: { query: z.object({ search: z.string().optional().describe('A part of the key.') }) },
+  reply: z.array(flowControlReply),
+  errors: [400, 401, 503],
+  handle: (request, _context, deps) => list(request, deps),
+};
+
+const readKey: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.getFlowControl',
-  summary:
-    'A flow-control key with its limits and what is under way; without a key the first 1,000 by their names (`search`: a part of the key).',
+  summary: 'A flow-control key with its limits and what is under way.',
   methods: ['GET'],
   path: '/v2/flowControl',
   documentedPath: '/v2/flowControl/:key',
   reply: flowControlReply,
   errors: [400, 401, 404, 503],
-  handle: async (request, _context, { flows }) => {
+  handle: async (request, _context, deps) => {
+    const { flows } = deps;
     const key = segmentsOf(request).join('/');
-    if (key === '') {
-      const query = new Query(request.target);
-      query.allowOnly(['search']);
-      return ok((await flows.list(null, query.first('search') ?? null)).map(view));
-    }
+    if (key === '') return list(request, deps);
     const [state] = await flows.list(key);
     if (state === undefined) throw new HttpError('not_found', `There is no flow-control key ${key}.`);
     return ok(view(state));
@@ -79,6 +93,14 @@ const changeKeys: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/flowControl',
   documentedPath: '/v2/flowControl/:key/:verb',
+  request: {
+    params: z.object({ key: z.string(), verb: z.enum(VERBS) }),
+    query: z.object({
+      parallelism: z.string().optional().describe('pin: a number; unpin: true.'),
+      rate: z.string().optional().describe('pin: a number; unpin: true.'),
+      period: z.string().optional().describe('pin: of the rate, such as 60, 30s or 1d; 1 s without one.'),
+    }),
+  },
   reply: nothingReply,
   errors: [400, 401, 403, 404, 503],
   handle: async (request, _context, { flows, heldMessages }) => {
@@ -151,4 +173,4 @@ const globalParallelism: RawRoute<QueueDeps> = {
     }),
 };
 
-export const flowControlRoutes = [readKeys, changeKeys, globalParallelism] as const;
+export const flowControlRoutes = [listKeys, readKey, changeKeys, globalParallelism] as const;

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
-import { cancelReply, messageReply } from '../schemas.js';
+import { cancelReply, hurriedReply, messageReply } from '../schemas.js';
 import type { Conditions } from '../store/conditions.js';
-import type { CancelQuery } from '../store/message-index.js';
+import type { CancelQuery, Hurried } from '../store/message-index.js';
 import { type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView } from './message-view.js';
 import type { Query } from './query.js';
@@ -58,6 +58,37 @@ const cancelMessage = route({
     if (cancelled === 0)
       throw new HttpError('not_found', `There is no message ${id} that could be cancelled.`);
     return { cancelled };
+  },
+});
+
+/** Why a message is not delivered earlier than it is. */
+const NOT_HURRIED: Readonly<Record<Exclude<Hurried, object | 'missing' | 'over'>, string>> = {
+  ordered: 'is in a queue, whose messages keep their order',
+  timer: 'is the end of a wait for an event: notify that event, or cancel the run',
+  held: 'waits for room under its flow-control key, not for a time',
+  underWay: 'is being delivered',
+  due: 'is due already',
+};
+
+const retryNow = route({
+  operationId: 'queue.retryMessageNow',
+  summary:
+    'Ends the wait of a delayed message, of one that waits for its next attempt, or of a step of a workflow that sleeps: it is delivered now. No attempt is added.',
+  methods: ['POST'],
+  changesData: true,
+  path: '/v2/messages/:id/retry',
+  request: { params: z.object({ id: z.string() }) },
+  reply: hurriedReply,
+  errors: [400, 401, 403, 404, 503],
+  handle: async ({ params: { id } }, _context, { index, heldMessages }) => {
+    const hurried = await index.hurry(id);
+    if (hurried === 'missing' || hurried === 'over')
+      throw new HttpError('not_found', `There is no message ${id} that waits for its delivery.`);
+    if (typeof hurried === 'string')
+      throw new HttpError('invalid_request', `The message ${id} ${NOT_HURRIED[hurried]}.`);
+    // it is due in Postgres, and the sweeper finds what is lost from here on
+    void heldMessages.send([{ ...hurried, delayMs: 0 }]);
+    return { messageId: id };
   },
 });
 
@@ -125,4 +156,4 @@ const cancelMessages: RawRoute<QueueDeps> = {
   },
 };
 
-export const messageRoutes = [getMessage, cancelMessage, cancelMessages] as const;
+export const messageRoutes = [getMessage, cancelMessage, retryNow, cancelMessages] as const;

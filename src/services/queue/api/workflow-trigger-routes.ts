@@ -52,6 +52,7 @@ const triggerRoute: RawRoute<QueueDeps> = {
   path: '/v2/trigger',
   documentedPath: '/v2/trigger/*destination',
   reply: triggered,
+  replyStatus: 201,
   errors: ERRORS,
   handle: async (request, context, deps) => created((await trigger([requestOf(request, context)], deps))[0]),
 };
@@ -65,6 +66,7 @@ const batchTrigger: RawRoute<QueueDeps> = {
   path: '/v2/batch/trigger',
   request: { body: z.array(runEntrySchema) },
   reply: z.array(triggered),
+  replyStatus: 201,
   errors: ERRORS,
   handle: async ({ body }, { remoteAddress }, deps) => {
     const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;

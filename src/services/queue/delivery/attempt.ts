@@ -1,12 +1,16 @@
 import type { ByteBudget } from '../../../lib/byte-budget.js';
-import { type Outbound, OutboundError } from '../../../lib/outbound/outbound.js';
+import type { Outbound } from '../../../lib/outbound/outbound.js';
+import { OutboundError } from '../../../lib/outbound/outbound-error.js';
 import type { AttemptResult } from '../message/decide.js';
 import type { ClaimedMessage } from '../message/message.js';
+import type { AccessTokens } from './access-tokens.js';
 import type { Sign } from './signature.js';
 
 export interface AttemptTools {
   readonly outbound: Outbound;
   readonly sign: Sign;
+  /** For destinations that want one. */
+  readonly tokens: AccessTokens;
   /** What an attempt of the message may come to at most. */
   readonly limits: (message: ClaimedMessage) => AttemptLimits;
   /** Those that all attempts keep together. */
@@ -48,14 +52,16 @@ export class InterruptedError extends Error {
 export async function attemptDelivery(
   message: ClaimedMessage,
   signal: AbortSignal,
-  { outbound, sign, limits: limitsOf, responses }: AttemptTools,
+  { outbound, sign, tokens, limits: limitsOf, responses }: AttemptTools,
 ): Promise<AttemptResult> {
   const limits = limitsOf(message);
+  const url = new URL(message.url);
   try {
+    const token = isAuthorized(message) ? undefined : await tokens.tokenFor(url);
     const response = await outbound.send({
-      url: new URL(message.url),
+      url,
       method: message.method,
-      headers: deliveryHeaders(message, sign),
+      headers: deliveryHeaders(message, sign, token),
       body: message.body,
       timeoutMs: timeoutOf(message, limits),
       maxBodyBytes: limits.maxResponseBytes,
@@ -63,6 +69,7 @@ export async function attemptDelivery(
       budget: responses,
     });
     const { status, headers, body, truncated: isCut, release } = response;
+    if (status === 401 && token !== undefined) tokens.forget(url);
     return { kind: 'response', status, headers, body, isCut, release };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
@@ -75,7 +82,7 @@ export async function attemptDelivery(
  * The message's own headers, and those by which a receiver knows and verifies it; the latter cannot be overridden.
  * @returns names and values in turns: an object of 1,000 of them takes 300 KB to put together
  */
-function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
+function deliveryHeaders(message: ClaimedMessage, sign: Sign, token: string | undefined): string[] {
   const { prefix, callerIp, details, headers } = message;
   const { topicName, scheduleId } = details;
   const label = labelOf(message);
@@ -86,7 +93,8 @@ function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
     ...(topicName === undefined ? {} : { [`${prefix}-Topic-Name`]: topicName }),
     ...(scheduleId === undefined ? {} : { [`${prefix}-Schedule-Id`]: scheduleId }),
     ...(label === undefined ? {} : { [`${prefix}-Label`]: label }),
-    [`${prefix}-Signature`]: sign(message.url, message.body),
+    ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+    ...sign(message),
   };
   const all: string[] = [];
   if (headers['User-Agent'] === undefined)
@@ -94,6 +102,13 @@ function deliveryHeaders(message: ClaimedMessage, sign: Sign): string[] {
   for (const name in headers) if (!Object.hasOwn(added, name)) all.push(name, headers[name] as string);
   for (const name in added) all.push(name, added[name] as string);
   return all;
+}
+
+/** The sender has said by what the destination knows it. */
+function isAuthorized({ headers, url }: ClaimedMessage): boolean {
+  return (
+    /^https?:\/\/[^/?#]*@/i.test(url) || Object.keys(headers).some((name) => /^authorization$/i.test(name))
+  );
 }
 
 /**

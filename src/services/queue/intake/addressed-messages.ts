@@ -10,6 +10,9 @@ import { checkDestination, type Guard } from './destination.js';
 import { type PublishOptions, readPublishOptions } from './publish-options.js';
 import { refuseWorkflows } from './workflow-headers.js';
 
+/** Language models and e-mail that the hosted service calls by a name of its own. */
+const HOSTED_API = /^api\/(llm|email)(\/|$)/i;
+
 /** One publish, however it came: by path, in a batch, from a schedule. */
 export interface PublishRequest {
   /** A URL as it is to be signed, or the name of a URL group. */
@@ -54,6 +57,7 @@ export async function addressedMessages(
       `The body is larger than the limit of ${config.maxMessageSize} bytes (maxMessageSize).`,
     );
   if (destination === '') throw new HttpError('invalid_request', 'The destination is missing.');
+  refuseHostedApi(destination);
   if (!isName(destination)) {
     checkDestination(destination, 'The destination', guard);
     return { messages: [messageTo({ url: destination }, request, undefined, {}, tools)], isGroup: false };
@@ -69,6 +73,15 @@ export async function addressedMessages(
     return messageTo(endpoint, request, destination, group.headers, tools);
   });
   return { messages, isGroup: true };
+}
+
+/** @throws HttpError 412 for a destination that only the hosted service has */
+function refuseHostedApi(destination: string): void {
+  if (HOSTED_API.test(destination))
+    throw new HttpError(
+      'not_served',
+      `${destination} is an API of the hosted service; publish to the provider's own URL, with its key in Upstash-Forward-Authorization.`,
+    );
 }
 
 function messageTo(

@@ -1,8 +1,9 @@
 import { HttpError } from '../../../http/errors.js';
+import { portOf } from '../../../lib/outbound/address-guard.js';
 
 /** Judges a host before any look-up: why it may not be delivered to, or `undefined`. */
 export interface Guard {
-  judgeHost(hostname: string): string | undefined;
+  judgeHost(hostname: string, port: number): string | undefined;
 }
 
 /** Longer URLs are refused: destinations would, and it is stored with each message and signed with each delivery. */
@@ -55,7 +56,7 @@ export function checkDestination(text: string, what: string, guard: Guard): URL 
     throw refuse('holds blanks or other characters that must be percent-encoded');
   const url = /^https?:\/\/[^/?#]/i.test(text) ? parsed(text) : undefined;
   if (url === undefined) throw refuse(problemOf(text));
-  const refusal = guard.judgeHost(url.hostname);
+  const refusal = guard.judgeHost(url.hostname, portOf(url));
   if (refusal !== undefined)
     throw refuse(`may not be delivered to: ${refusal}; allow it with queue.allowedDestinations`);
   return url;

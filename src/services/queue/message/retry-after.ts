@@ -6,6 +6,10 @@ const HEADERS = [
   'x-ratelimit-reset-tokens',
 ];
 
+/** From here on a number of `X-RateLimit-Reset*` is a Unix time: GitHub and others send seconds, some milliseconds. */
+const UNIX_S = 1e9;
+const UNIX_MS = 1e12;
+
 /** A longer wait than a day is not believed. */
 const MAX_MS = 86_400_000;
 
@@ -22,7 +26,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const PART = /(\d+(?:\.\d+)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
 
 /**
- * The wait in ms that a response asks for: seconds (`120`), an HTTP date or a Go duration (`6m5s`, `250ms`).
+ * The wait in ms that a response asks for: seconds (`120`), an HTTP date or a Go duration (`6m5s`, `250ms`);
+ * of `X-RateLimit-Reset*` a Unix time too.
  * `undefined` when it asks for none, for more than a day, or in words that are none of these.
  * @param now Unix time in ms
  */
@@ -32,10 +37,17 @@ export function retryAfterMs(
 ): number | undefined {
   for (const name of HEADERS) {
     const value = headers[name]?.[0]?.trim();
-    const ms = value === undefined ? undefined : waitOf(value, now);
+    const ms = value === undefined ? undefined : (untilUnixTime(name, value, now) ?? waitOf(value, now));
     if (ms !== undefined && ms <= MAX_MS) return Math.ceil(ms);
   }
   return undefined;
+}
+
+function untilUnixTime(name: string, value: string, now: number): number | undefined {
+  if (name === 'retry-after' || !/^\d{10,15}(\.\d+)?$/.test(value)) return undefined;
+  const time = Number(value);
+  if (time < UNIX_S) return undefined;
+  return Math.max(0, (time >= UNIX_MS ? time : time * 1_000) - now);
 }
 
 function waitOf(value: string, now: number): number | undefined {

@@ -1,9 +1,9 @@
 import type { Database } from '../../../lib/postgres/postgres.js';
-import type { ClaimedMessage } from '../message/message.js';
+import type { ClaimedMessage, Ticket } from '../message/message.js';
 import type { Conditions } from './conditions.js';
 import { MESSAGE_COLUMNS, type MessageRow, messageOf } from './message-row.js';
 import { inPieces } from './pieces.js';
-import { tableOf } from './statements.js';
+import { fromNow, tableOf } from './statements.js';
 import { StepSize } from './step-size.js';
 
 /** Messages that one statement looks at: 60 ms where it may take 1,300. */
@@ -32,6 +32,9 @@ export interface CancelQuery {
   readonly conditions: Conditions;
 }
 
+/** What became of a message that was to be delivered now: its ticket, or why it has to stay as it is. */
+export type Hurried = Ticket | 'missing' | 'over' | 'ordered' | 'underWay' | 'held' | 'due' | 'timer';
+
 type CancelRow = { id: string; queue_name: string | null; flow_key: string | null };
 
 /** Messages as the API asks for them. */
@@ -43,6 +46,8 @@ export class MessageIndex {
   constructor(
     private readonly database: Database,
     schema: string,
+    /** How long after its due time a message without a claim counts as lost by RabbitMQ, in ms. */
+    private readonly graceMs: number,
   ) {
     this.messages = tableOf(schema, 'messages');
     this.events = tableOf(schema, 'events');
@@ -53,6 +58,36 @@ export class MessageIndex {
     const sql = `select ${MESSAGE_COLUMNS} from ${this.messages} m where id = $1`;
     const [row] = (await this.database.query<MessageRow>(sql, [id], 'queue_message')).rows;
     return row === undefined ? undefined : messageOf(row);
+  }
+
+  /**
+   * Makes a message due that waits for its time or for its next attempt. It keeps its attempt, so the ticket that lies in
+   * RabbitMQ until the old time is refused then as any late one is.
+   */
+  async hurry(id: string): Promise<Hurried> {
+    type Row = { attempt: number; reason: Exclude<Hurried, Ticket> | null };
+    const { rows } = await this.database.query<Row>(
+      `with m as (
+        select id, attempt, case
+            when finished_at is not null or state = 'FAILING' then 'over'
+            when queue_name is not null and callback_of is null then 'ordered'
+            when run_role = 'timer' then 'timer'
+            when held is not null then 'held'
+            when lease_until > now() then 'underWay'
+            when due_at <= now() then 'due' end as reason
+        from ${this.messages} where id = $1 for update
+      ), hurried as (
+        update ${this.messages} set due_at = now(), sweeps = 0, sweep_at = ${fromNow('$2::float8')},
+          not_before = case when ${this.messages}.attempt = 0
+            then least(not_before, (extract(epoch from now()) * 1000)::bigint) else not_before end
+        from m where ${this.messages}.id = m.id and m.reason is null returning ${this.messages}.id
+      )
+      select attempt, reason from m`,
+      [id, this.graceMs],
+      'queue_hurry',
+    );
+    const [row] = rows;
+    return row === undefined ? 'missing' : (row.reason ?? { id, attempt: row.attempt });
   }
 
   /** Attempts under way in all gateways. */

@@ -34,6 +34,10 @@ export class SigningKeys {
     return this.keys.current;
   }
 
+  get next(): string {
+    return this.keys.next;
+  }
+
   /** Learns of a rotation by another gateway: until then deliveries are signed with a key that receivers still accept. */
   async refresh(): Promise<KeyPair> {
     const { rows } = await this.database.query<KeyPair>(

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import { AddressGuard } from '../../../lib/outbound/address-guard.js';
-import { Outbound, OutboundError } from '../../../lib/outbound/outbound.js';
+import { Outbound } from '../../../lib/outbound/outbound.js';
+import { OutboundError } from '../../../lib/outbound/outbound-error.js';
 import type { IndexSettings } from '../settings.js';
 import type { DenseEmbedder } from './embedder.js';
 

@@ -57,7 +57,7 @@ describe('without permissions', () => {
     ...['[5f00::1]', '[fc00::1]', '[fd00:ec2::254]', '[fe80::1]', '[fec0::1]', '[ff02::1]'],
     ...['localhost', 'LOCALHOST', 'localhost.', 'a.localhost'],
   ])('refuses http://%s/', (text) => {
-    expect(closed.judgeHost(hostOf(text))).toMatch(/is not a public address/);
+    expect(closed.judgeHost(hostOf(text), 443)).toMatch(/is not a public address/);
   });
 
   it.each([
@@ -75,16 +75,16 @@ describe('without permissions', () => {
     'localhost.example.com',
     '127.0.0.1.example.com',
   ])('passes http://%s/', (text) => {
-    expect(closed.judgeHost(hostOf(text))).toBeUndefined();
+    expect(closed.judgeHost(hostOf(text), 443)).toBeUndefined();
   });
 
   it('judges an address that a name resolves to, with the same rules', () => {
-    expect(closed.judgeAddress('10.1.2.3', 'rebound.example.com')).toMatch(
+    expect(closed.judgeAddress('10.1.2.3', 'rebound.example.com', 443)).toMatch(
       /^10\.1\.2\.3 is not a public address/,
     );
-    expect(closed.judgeAddress('fe80::1%eth0', 'rebound.example.com')).toMatch(/link-local/);
-    expect(closed.judgeAddress('93.184.216.34', 'example.com')).toBeUndefined();
-    expect(closed.judgeAddress('nonsense', 'example.com')).toMatch(/not an IP address/);
+    expect(closed.judgeAddress('fe80::1%eth0', 'rebound.example.com', 443)).toMatch(/link-local/);
+    expect(closed.judgeAddress('93.184.216.34', 'example.com', 443)).toBeUndefined();
+    expect(closed.judgeAddress('nonsense', 'example.com', 443)).toMatch(/not an IP address/);
   });
 
   it('refuses every IPv4 address in whichever IPv6 form hides it, exactly when it refuses the address', () => {
@@ -92,11 +92,11 @@ describe('without permissions', () => {
     fc.assert(
       fc.property(fc.tuple(octet, octet, octet, octet), (octets) => {
         const address = octets.join('.');
-        const refused = closed.judgeHost(address) !== undefined;
-        expect(closed.judgeHost(hostOf(`[::ffff:${address}]`)) !== undefined).toBe(refused);
+        const refused = closed.judgeHost(address, 443) !== undefined;
+        expect(closed.judgeHost(hostOf(`[::ffff:${address}]`), 443) !== undefined).toBe(refused);
         // these two carry IPv4 through translators and old tunnels: never public, whatever is inside
-        expect(closed.judgeHost(hostOf(`[::${address}]`))).toBeDefined();
-        expect(closed.judgeHost(hostOf(`[64:ff9b::${address}]`))).toBeDefined();
+        expect(closed.judgeHost(hostOf(`[::${address}]`), 443)).toBeDefined();
+        expect(closed.judgeHost(hostOf(`[64:ff9b::${address}]`), 443)).toBeDefined();
       }),
     );
   });
@@ -105,22 +105,34 @@ describe('without permissions', () => {
 describe('with permissions', () => {
   it('opens what lies in an allowed network, and nothing beside it', () => {
     const guard = new AddressGuard(['10.1.0.0/16', 'fd00:1::/32', '127.0.0.1']);
-    expect(guard.judgeHost('10.1.255.1')).toBeUndefined();
-    expect(guard.judgeHost('[::ffff:a01:1]')).toBeUndefined();
-    expect(guard.judgeHost('10.2.0.1')).toBeDefined();
-    expect(guard.judgeHost('[fd00:1::5]')).toBeUndefined();
-    expect(guard.judgeHost('[fd00:2::5]')).toBeDefined();
-    expect(guard.judgeHost('127.0.0.2')).toBeDefined();
-    expect(guard.judgeHost('localhost')).toBeUndefined();
-    expect(guard.judgeAddress('127.0.0.1', 'localhost')).toBeUndefined();
-    expect(guard.judgeAddress('::1', 'localhost')).toBeDefined();
+    expect(guard.judgeHost('10.1.255.1', 443)).toBeUndefined();
+    expect(guard.judgeHost('[::ffff:a01:1]', 443)).toBeUndefined();
+    expect(guard.judgeHost('10.2.0.1', 443)).toBeDefined();
+    expect(guard.judgeHost('[fd00:1::5]', 443)).toBeUndefined();
+    expect(guard.judgeHost('[fd00:2::5]', 443)).toBeDefined();
+    expect(guard.judgeHost('127.0.0.2', 443)).toBeDefined();
+    expect(guard.judgeHost('localhost', 443)).toBeUndefined();
+    expect(guard.judgeAddress('127.0.0.1', 'localhost', 443)).toBeUndefined();
+    expect(guard.judgeAddress('::1', 'localhost', 443)).toBeDefined();
+  });
+
+  it('opens with a port that one alone, and without one every port', () => {
+    const guard = new AddressGuard(['10.0.0.0/8:8080', '[::1]:3000', 'receiver.internal:80', '192.168.0.1']);
+    expect(guard.judgeHost('10.1.2.3', 8080)).toBeUndefined();
+    expect(guard.judgeHost('10.1.2.3', 5432)).toMatch(/port 5432 of it is not among those allowed/);
+    expect(guard.judgeHost('[::1]', 3000)).toBeUndefined();
+    expect(guard.judgeHost('[::1]', 3001)).toBeDefined();
+    expect(guard.judgeAddress('172.16.0.1', 'receiver.internal', 80)).toBeUndefined();
+    expect(guard.judgeAddress('172.16.0.1', 'receiver.internal', 81)).toBeDefined();
+    expect(guard.judgeHost('192.168.0.1', 1)).toBeUndefined();
+    expect([...guard.ports].sort()).toEqual([3000, 80, 8080]);
   });
 
   it('opens private addresses of an allowed host name only under that name', () => {
     const guard = new AddressGuard(['Receiver.internal']);
-    expect(guard.judgeAddress('10.0.0.1', 'receiver.internal')).toBeUndefined();
-    expect(guard.judgeAddress('10.0.0.1', 'RECEIVER.INTERNAL.')).toBeUndefined();
-    expect(guard.judgeAddress('10.0.0.1', 'other.internal')).toBeDefined();
+    expect(guard.judgeAddress('10.0.0.1', 'receiver.internal', 443)).toBeUndefined();
+    expect(guard.judgeAddress('10.0.0.1', 'RECEIVER.INTERNAL.', 443)).toBeUndefined();
+    expect(guard.judgeAddress('10.0.0.1', 'other.internal', 443)).toBeDefined();
   });
 
   it.each([['0.0.0.0/0', '::/0'], ['receiver.internal'], ['168.0.0.0/8', '169.0.0.0/8', 'fe00::/8']])(
@@ -135,16 +147,16 @@ describe('with permissions', () => {
         'fd00:ec2::254',
         '::ffff:169.254.169.254',
       ])
-        expect(guard.judgeAddress(address, 'receiver.internal')).toMatch(/link-local or metadata/);
+        expect(guard.judgeAddress(address, 'receiver.internal', 443)).toMatch(/link-local or metadata/);
     },
   );
 
   it('opens them by an entry that means them', () => {
     const guard = new AddressGuard(['169.254.10.0/24', 'fe80::/10', '168.63.129.16']);
-    expect(guard.judgeHost('169.254.10.1')).toBeUndefined();
-    expect(guard.judgeHost('169.254.11.1')).toBeDefined();
-    expect(guard.judgeHost('[fe80::1]')).toBeUndefined();
-    expect(guard.judgeHost('168.63.129.16')).toBeUndefined();
+    expect(guard.judgeHost('169.254.10.1', 443)).toBeUndefined();
+    expect(guard.judgeHost('169.254.11.1', 443)).toBeDefined();
+    expect(guard.judgeHost('[fe80::1]', 443)).toBeUndefined();
+    expect(guard.judgeHost('168.63.129.16', 443)).toBeUndefined();
   });
 });
 
@@ -158,6 +170,10 @@ it.each([
   'my-host.internal',
   'Example.COM',
   'a',
+  'localhost:80',
+  '10.0.0.0/8:8080',
+  '[::1]:3000',
+  '[fd00::/8]:3000',
 ])('takes %s as a permission', (entry) => {
   expect(isAllowEntry(entry)).toBe(true);
 });
@@ -167,7 +183,11 @@ it.each([
   '10.0.0.0/33',
   '10.0.0/8',
   'http://localhost',
-  'localhost:80',
+  'localhost:0',
+  'localhost:65536',
+  'localhost:',
+  'fd00::/8:80',
+  '10.0.0.0/33:80',
   '10.0.0.256',
   '*',
   'a b',

@@ -1,6 +1,6 @@
 import type { LookupAddress, lookup } from 'node:dns';
 import { AddressGuard } from '../../../../src/lib/outbound/address-guard.js';
-import { guardedLookup } from '../../../../src/lib/outbound/guarded-lookup.js';
+import { guardedLookup, sharedLookup } from '../../../../src/lib/outbound/guarded-lookup.js';
 
 type Answer = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void;
 const PUBLIC = { address: '93.184.215.14', family: 4 };
@@ -10,7 +10,12 @@ function lookups() {
   const asked: { name: string; answer: Answer }[] = [];
   const resolve = ((name: string, _options: object, answer: Answer) =>
     void asked.push({ name, answer })) as unknown as typeof lookup;
-  const guarded = guardedLookup(new AddressGuard([]), resolve, (reason) => new Error(reason));
+  const guarded = guardedLookup(
+    new AddressGuard([]),
+    sharedLookup(resolve),
+    443,
+    (reason) => new Error(reason),
+  );
   const look = (name: string) =>
     new Promise<unknown>((done, fail) => {
       guarded(name, { all: true }, (error, addresses) => (error === null ? done(addresses) : fail(error)));
