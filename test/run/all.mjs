@@ -25,7 +25,7 @@ const slowest = 10;
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
 const fewestLanes = Math.min(3, most);
-const mostLanes = Math.min(6, most);
+const mostLanes = Math.min(7, most);
 const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */
 const lookMs = 10_000;

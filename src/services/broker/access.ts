@@ -4,10 +4,22 @@ import type { UserSettings } from './settings.js';
 /** So Kafka, and what is built on it, calls topics that are not for its users. */
 const INTERNAL = '__';
 
+/** Of names of topics. */
+interface Pattern {
+  readonly beginning: string;
+  /** Nothing may follow. */
+  readonly isWhole: boolean;
+}
+
+function patternOf(text: string): Pattern {
+  return text.endsWith('*')
+    ? { beginning: text.slice(0, -1), isWhole: false }
+    : { beginning: text, isWhole: true };
+}
+
 /** What one user of a cluster may do, and how groups of that user are called in Kafka. */
 export class Access {
-  private readonly prefix: string;
-  private readonly isPattern: boolean;
+  private readonly patterns: readonly Pattern[];
 
   /** @param foreignPrefixes beginnings of the names of other users' groups, which must stay theirs */
   constructor(
@@ -15,8 +27,7 @@ export class Access {
     readonly groupPrefix: string,
     private readonly foreignPrefixes: readonly string[],
   ) {
-    this.isPattern = user.topicPattern.endsWith('*');
-    this.prefix = this.isPattern ? user.topicPattern.slice(0, -1) : user.topicPattern;
+    this.patterns = user.topicPattern.split(',').map(patternOf);
   }
 
   /** `null`: the contract's limit. */
@@ -24,10 +35,18 @@ export class Access {
     return this.user.maxInstances;
   }
 
-  /** Whether the user's pattern has room for the topic; a `*` alone has none for Kafka's own, such as `__consumer_offsets`. */
+  /** Whether a pattern of the user has room for the topic; a `*` alone has none for Kafka's own, such as `__consumer_offsets`. */
   mayName(topic: string): boolean {
-    if (topic.startsWith(INTERNAL) && !this.prefix.startsWith(INTERNAL)) return false;
-    return this.isPattern ? topic.startsWith(this.prefix) : topic === this.prefix;
+    return this.patterns.some(({ beginning, isWhole }) => {
+      if (topic.startsWith(INTERNAL) && !beginning.startsWith(INTERNAL)) return false;
+      return isWhole ? topic === beginning : topic.startsWith(beginning);
+    });
+  }
+
+  /** @throws HttpError 403 */
+  checkAdminister(topic: string): void {
+    if (!this.user.topicAdmin) throw forbidden('may not make, change or delete topics (topicAdmin)');
+    this.checkNames([topic]);
   }
 
   /** @throws HttpError 403 */

@@ -1,6 +1,7 @@
 import type { Access } from './access.js';
 import type { Coordinators } from './group/coordinators.js';
 import type { Cluster } from './kafka/cluster.js';
+import type { TopicAdmin } from './kafka/topic-admin.js';
 import type { RoutedInstances } from './peers/routed-instances.js';
 import type { Producer } from './produce/producer.js';
 import type { Fetcher } from './read/fetcher.js';
@@ -11,6 +12,7 @@ export interface BrokerDeps {
   /** By username. */
   readonly access: ReadonlyMap<string, Access>;
   readonly coordinators: Coordinators;
+  readonly topics: TopicAdmin;
   readonly producer: Producer;
   readonly fetcher: Fetcher;
   readonly consumers: RoutedInstances;

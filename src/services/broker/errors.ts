@@ -18,6 +18,18 @@ const MEANING: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   OFFSET_OUT_OF_RANGE: ['invalid_request', 'The offset is outside of the log.'],
   INVALID_TIMESTAMP: ['invalid_request', 'The timestamp is outside of what the topic accepts.'],
   INVALID_RECORD: ['invalid_request', 'The topic does not accept this record.'],
+  TOPIC_ALREADY_EXISTS: ['conflict', 'The topic is there already.'],
+  INVALID_PARTITIONS: [
+    'invalid_request',
+    'The number of partitions is not possible; of a topic that is there it can only grow.',
+  ],
+  INVALID_REPLICATION_FACTOR: [
+    'invalid_request',
+    'The replication factor is not possible: it is at least 1, and at most the number of brokers.',
+  ],
+  INVALID_CONFIG: ['invalid_request', 'Kafka does not take this configuration of the topic.'],
+  POLICY_VIOLATION: ['forbidden', 'A policy of the cluster forbids this.'],
+  TOPIC_DELETION_DISABLED: ['forbidden', 'The cluster does not let topics be deleted.'],
   INVALID_GROUP_ID: ['invalid_request', 'The group name is not valid.'],
   INVALID_SESSION_TIMEOUT: ['invalid_request', 'The session timeout is outside of what the broker allows.'],
   TOPIC_AUTHORIZATION_FAILED: ['forbidden', 'The gateway may not use this topic.'],

@@ -61,6 +61,21 @@ export class BrokerMetrics {
       'Records that were sent to Kafka; divided by the sends, how many went together.',
       ({ records }) => records,
     );
+    counter(
+      'portico_broker_produce_failed_records_total',
+      'Records of produce requests that were not written, or are not known to be.',
+      ({ unproduced }) => unproduced,
+    );
+    counter(
+      'portico_broker_consumed_records_total',
+      'Records that consumer instances handed out in replies that went out.',
+      ({ consumed }) => consumed,
+    );
+    counter(
+      'portico_broker_commit_failures_total',
+      'Commits of offsets that Kafka did not take.',
+      ({ failedCommits }) => failedCommits,
+    );
     counter('portico_broker_produce_sends_total', 'Produce requests to Kafka.', ({ sends }) => sends);
   }
 

@@ -13,6 +13,7 @@ import { createTopics } from './kafka/client.js';
 import { Cluster } from './kafka/cluster.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './kafka/declared-topics.js';
 import { securityOf } from './kafka/security.js';
+import { TopicAdmin } from './kafka/topic-admin.js';
 import { BrokerMetrics } from './metrics.js';
 import { mountOf } from './mount.js';
 import { PeerNetwork } from './peers/peer-network.js';
@@ -51,12 +52,10 @@ function openCluster(
   const { brokers, connectTimeoutMs, timeoutMs } = config;
   const security = securityOf(config);
   const cluster = new Cluster({ brokers, security, connectTimeoutMs, log, lifecycle, now });
+  const client = { brokers, security, connectTimeoutMs, log };
   const declared = config.topics.map(parseDeclaredTopic);
   const topicsMade = keepTrying(
-    () =>
-      makeDeclaredTopics(cluster, declared, (missing) =>
-        createTopics({ brokers, security, connectTimeoutMs, log }, missing),
-      ),
+    () => makeDeclaredTopics(cluster, declared, (missing) => createTopics(client, missing)),
     { name: `broker ${config.name}: declared topics`, log, lifecycle },
   );
   const check = async () => {
@@ -69,7 +68,10 @@ function openCluster(
   };
   return {
     ...mountOf(config),
-    routes: bindRoutes(routes, depsOf(config, cluster, runtime, network, metrics)),
+    routes: bindRoutes(
+      routes,
+      depsOf(config, cluster, new TopicAdmin(cluster, client), runtime, network, metrics),
+    ),
     formatError,
     bodyLimit: config.bodyLimit,
     timeoutMs,
@@ -80,6 +82,7 @@ function openCluster(
 function depsOf(
   config: ClusterSettings,
   cluster: Cluster,
+  topics: TopicAdmin,
   { log, lifecycle, now }: ServiceRuntime,
   network: PeerNetwork,
   metrics: BrokerMetrics,
@@ -115,6 +118,7 @@ function depsOf(
     cluster,
     access,
     coordinators,
+    topics,
     producer: new Producer(cluster, produceMs, config.compression, counters, now),
     fetcher: new Fetcher(cluster, reader, replyBytes),
     consumers: network.join(config.name, local, counters),

@@ -25,12 +25,19 @@ const label = text
 
 const header = z.strictObject({ key: text, value: text });
 
+/** How keys and values are written in bodies: as text, or as base64 for bytes that are none. */
+const encoding = z
+  .enum(['utf8', 'base64'])
+  .optional()
+  .transform((name) => (name === undefined ? undefined : name === 'base64'));
+export const encodingHeader = z.object({ 'broker-encoding': encoding });
+
 /** Strict: a misspelt `partition` or `key` would put the record elsewhere without a word. */
 const record = z.strictObject({
   partition: partition.nullish(),
   timestamp: z.int().min(0).nullish(),
   key: text.nullish(),
-  value: text,
+  value: text.nullable().describe('null: a tombstone, which a compacted topic forgets the key by.'),
   headers: boundedList(header, { max: MAX_NAMED, of: 'headers' }).nullish(),
 });
 const recordWithTopic = record.extend({ topic: topicName });
@@ -55,6 +62,18 @@ const timeoutText = z
   .transform(Number);
 export const timeoutQuery = z.object({ timeout: timeoutText.optional() });
 
+/** Of one reply, as far as the configuration allows it. */
+const replyLimits = {
+  limit: z.int().min(1).optional().describe('Most records of the reply.'),
+  max_bytes: z.int().min(1).optional().describe('Bytes of records after which the reply ends; soft.'),
+};
+const countText = z
+  .string()
+  .regex(/^[1-9]\d{0,11}$/, 'expected a number above zero')
+  .transform(Number)
+  .optional();
+export const consumeQuery = timeoutQuery.extend({ limit: countText, max_bytes: countText });
+
 const topicPartitionOffset = z.object({ topic: topicName, partition, offset: offset.default(0) });
 export const fetchBody = z
   .object({
@@ -63,6 +82,7 @@ export const fetchBody = z
     offset: offset.optional(),
     topicPartitionOffsets: boundedList(topicPartitionOffset, { max: MAX_NAMED, of: 'offsets' }).optional(),
     timeout: timeoutMs.optional(),
+    ...replyLimits,
   })
   .superRefine(({ topic, partition, offset, topicPartitionOffsets }, context) => {
     const message = (text: string) => context.addIssue({ code: 'custom', message: text });
@@ -81,11 +101,48 @@ export const consumeBody = z
     topic: topicName.optional(),
     topics: boundedList(topicName, { max: MAX_NAMED, of: 'topics' }).optional(),
     timeout: timeoutMs.optional(),
+    ...replyLimits,
   })
   .refine(
     ({ topic, topics }) => topic !== undefined || (topics ?? []).length > 0,
     'expected topic or topics',
   );
+
+const pointInLog = z.union([offset, z.enum(['earliest', 'latest'])]);
+const seek = z
+  .strictObject({
+    topic: topicName,
+    partition: partition.optional().describe('Absent: all partitions.'),
+    offset: pointInLog.optional(),
+    timestamp: z.int().min(0).optional().describe('ms since 1970: the first record that is not older.'),
+  })
+  .superRefine(({ partition, offset, timestamp }, context) => {
+    const message = (words: string) => context.addIssue({ code: 'custom', message: words });
+    if ((offset === undefined) === (timestamp === undefined)) message('expected an offset or a timestamp');
+    if (typeof offset === 'number' && partition === undefined) message('an offset needs a partition');
+  });
+export const seekBody = boundedList(seek, { min: 1, max: 100, orOne: true, of: 'positions' });
+export const onlyGroupParams = z.object({ group: label });
+export const topicQuery = z.object({ topic: topicName.optional() });
+
+const configName = z.string().regex(/^[a-z0-9._-]{1,200}$/, 'expected the name of a topic setting');
+const configValue = z.string().max(10_000);
+const partitionCount = z.int().min(1).max(10_000);
+export const topicBody = z
+  .strictObject({
+    partitions: partitionCount.optional(),
+    replicationFactor: z.int().min(1).max(100).optional(),
+    config: z.record(configName, configValue).optional().describe('Such as {"cleanup.policy": "compact"}.'),
+  })
+  .default({});
+export const topicChangesBody = z
+  .strictObject({
+    partitions: partitionCount.optional().describe('More than there are.'),
+    config: z.record(configName, configValue.nullable()).optional().describe('null: the default.'),
+  })
+  .refine(({ partitions, config }) => partitions !== undefined || config !== undefined, {
+    error: 'expected partitions or config',
+  });
 
 const commitPosition = z.object({ topic: topicName, partition, offset });
 const topicPartition = z.object({ topic: topicName, partition });
@@ -125,6 +182,7 @@ export const consumerHeaders = z.object({
     .optional()
     .transform((text) => (text === undefined ? undefined : text === 'true')),
   'broker-acknowledge': deliveryId(),
+  'broker-encoding': encoding,
 });
 export const commitHeaders = z.object({ 'broker-acknowledge': deliveryId() });
 
@@ -150,8 +208,8 @@ export const metadataReply = z.object({
   timestamp: z.int(),
 });
 export const messageReply = metadataReply.extend({
-  key: z.string(),
-  value: z.string(),
+  key: z.string().nullable().describe('"" where there is none; null with Broker-Encoding: base64.'),
+  value: z.string().nullable().describe('The same of a tombstone.'),
   headers: z.array(header),
 });
 export const topicPartitionOffsetsReply = z.array(
@@ -159,6 +217,27 @@ export const topicPartitionOffsetsReply = z.array(
 );
 export const metadataListReply = z.array(metadataReply);
 export const messagesReply = z.array(messageReply);
+export const lagReply = z.array(
+  z.object({
+    topic: z.string(),
+    partition: z.int(),
+    offset: z.int().describe('Committed: the next that the group reads.'),
+    end: z.int(),
+    lag: z.int(),
+  }),
+);
+export const topicReply = z.object({
+  name: z.string(),
+  partitions: z.array(
+    z.object({
+      partition: z.int(),
+      leader: z.int().describe('-1: none at present.'),
+      replicas: z.array(z.int()),
+      inSync: z.array(z.int()),
+    }),
+  ),
+  config: z.record(z.string(), z.string()),
+});
 export const topicsReply = z.record(z.string(), z.int());
 export const successReply = z.object({ result: z.literal('Success'), status: z.literal(200) });
 export const consumersReply = z.array(
@@ -173,11 +252,18 @@ export const consumersReply = z.array(
   }),
 );
 
-/** A value of bytes is stored as it is. */
-export type RecordInput = Omit<z.output<typeof recordWithTopic>, 'value'> & {
-  readonly value: string | Buffer;
+/** Bytes are stored as they are. */
+export type RecordInput = Omit<z.output<typeof recordWithTopic>, 'key' | 'value' | 'headers'> & {
+  readonly key?: string | Buffer | null | undefined;
+  readonly value: string | Buffer | null;
+  readonly headers?: readonly { readonly key: string; readonly value: string | Buffer }[] | null | undefined;
 };
 export type Metadata = z.input<typeof metadataReply>;
 export type Message = z.input<typeof messageReply>;
 export type ConsumerHeaders = z.output<typeof consumerHeaders>;
+/** What a consume asks for: how its instance is made, and what its reply may hold. */
+export type ConsumeWishes = ConsumerHeaders & {
+  readonly limit?: number | undefined;
+  readonly maxBytes?: number | undefined;
+};
 export type GroupAssignments = z.input<typeof consumersReply>;

@@ -31,12 +31,12 @@ const user = z.strictObject({
   topicPattern: z
     .string()
     .regex(
-      /^([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)$/,
-      'expected a topic, or the beginning of some with *',
+      /^([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)(,([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)){0,99}$/,
+      'expected topics and beginnings of some with *, with commas between them',
     )
     .default('*')
     .describe(
-      "Topics that the user may name: one, or a beginning with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
+      "Topics that the user may name, with commas between them: whole names, or beginnings with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
     ),
   maxInstances: z
     .int()
@@ -50,6 +50,10 @@ const user = z.strictObject({
     .enum(['full', 'produce', 'consume'])
     .default('full')
     .describe('What the user may do with them.'),
+  topicAdmin: z
+    .boolean()
+    .default(false)
+    .describe('Whether the user may make, change and delete such topics.'),
   groupPrefix: z
     .string()
     .regex(/^[\x21-\x7e]{0,100}$/, 'expected up to 100 printable ASCII characters without blanks')

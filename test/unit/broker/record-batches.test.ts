@@ -3,7 +3,7 @@ import Decoder from 'kafkajs/src/protocol/decoder.js';
 import decodeBatch from 'kafkajs/src/protocol/recordBatch/v0/decoder.js';
 import { wholly } from '../../../src/lib/slices.js';
 import { Unpacking } from '../../../src/services/broker/records/decompress.js';
-import { MessagesJson, type ReplyLimits } from '../../../src/services/broker/records/messages-json.js';
+import { MessagesJson, type ReplyForm } from '../../../src/services/broker/records/messages-json.js';
 import { readableBatches } from '../../../src/services/broker/records/record-batches.js';
 import { RecordCursor } from '../../../src/services/broker/records/record-cursor.js';
 import type { RecordToWrite } from '../../../src/services/broker/records/record-encoder.js';
@@ -32,7 +32,7 @@ async function readBack(bytes: Buffer, from = 0) {
 const WHOLE = { maxRecords: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
 /** What is in the replies that it takes to hand out everything. */
-function replies(cursor: RecordCursor, limits: ReplyLimits = WHOLE): BrokerRecord[][] {
+function replies(cursor: RecordCursor, limits: ReplyForm = WHOLE): BrokerRecord[][] {
   const bodies: BrokerRecord[][] = [];
   for (let isDone = false; !isDone; ) {
     const json = new MessagesJson(limits);

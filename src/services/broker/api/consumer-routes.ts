@@ -25,9 +25,10 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     reply: schemas.messagesReply,
     errors: consumeErrors,
     timeoutMs: ({ body }) => deadlineFor(body.timeout),
-    handle: ({ params, headers, body: { topic, topics, timeout } }, context, deps) => {
+    handle: ({ params, headers, body }, context, deps) => {
+      const { topic, topics, timeout, limit, max_bytes: maxBytes } = body;
       const wanted = [...(topics ?? []), ...(topic === undefined ? [] : [topic])];
-      return consume(params, wanted, headers, timeout, context, deps);
+      return consume(params, wanted, { ...headers, limit, maxBytes }, timeout, context, deps);
     },
   }),
   brokerRoute({
@@ -38,14 +39,16 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     path: '/consume/:group/:instance/:topic',
     request: {
       params: schemas.groupTopicParams,
-      query: schemas.timeoutQuery,
+      query: schemas.consumeQuery,
       headers: schemas.consumerHeaders,
     },
     reply: schemas.messagesReply,
     errors: consumeErrors,
     timeoutMs: ({ query }) => deadlineFor(query.timeout),
-    handle: ({ params, query, headers }, context, deps) =>
-      consume(params, [params.topic], headers, query.timeout, context, deps),
+    handle: ({ params, query, headers }, context, deps) => {
+      const { timeout, limit, max_bytes: maxBytes } = query;
+      return consume(params, [params.topic], { ...headers, limit, maxBytes }, timeout, context, deps);
+    },
   }),
   brokerRoute({
     operationId: 'broker.commit',
@@ -97,7 +100,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
 async function consume(
   params: InstanceName,
   topics: readonly string[],
-  headers: schemas.ConsumerHeaders,
+  wishes: schemas.ConsumeWishes,
   timeout: number | undefined,
   context: RouteContext,
   deps: BrokerDeps,
@@ -110,7 +113,7 @@ async function consume(
   const gone = deadlineOf(undefined, context.signal, context.stopping);
   const deadline = deadlineOf(waitMs, gone.signal);
   const wait = { ms: waitMs, signal: deadline.signal, gone: gone.signal };
-  const consumed = await consumers.consume(name, topics, headers, wait).finally(() => {
+  const consumed = await consumers.consume(name, topics, wishes, wait).finally(() => {
     deadline.release();
     gone.release();
   });

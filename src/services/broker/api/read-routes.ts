@@ -13,19 +13,24 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
     summary: 'Reads records at given offsets, without a consumer group.',
     methods: ['GET', 'POST'],
     path: '/fetch',
-    request: { body: schemas.fetchBody },
+    request: { headers: schemas.encodingHeader, body: schemas.fetchBody },
     reply: schemas.messagesReply,
     errors: [400, 401, 403, 404, 503, 504],
     timeoutMs: ({ body }) => deadlineFor(body.timeout),
-    handle: async ({ body }, context, deps) => {
+    handle: async ({ headers, body }, context, deps) => {
       const { fetcher, maxWaitMs } = deps;
-      const { topic, partition, offset, topicPartitionOffsets, timeout } = body;
+      const { topic, partition, offset, topicPartitionOffsets, timeout, limit, max_bytes: maxBytes } = body;
       const positions = [...(topicPartitionOffsets ?? [])];
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
       accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
       const { messages, errors } = await fetcher.fetch(positions, {
         user: context.principal.name,
+        form: {
+          maxRecords: limit ?? Number.POSITIVE_INFINITY,
+          maxBytes: maxBytes ?? Number.POSITIVE_INFINITY,
+          isBase64: headers['broker-encoding'],
+        },
         timeoutMs: Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs),
         signal: context.signal,
         stopping: context.stopping,

@@ -4,7 +4,7 @@ import { deadlineOf } from '../../../lib/deadline.js';
 import { Mutex } from '../../../lib/mutex.js';
 import { kafkaType } from '../errors.js';
 import { pause, untilAborted } from '../kafka/waits.js';
-import { NO_MESSAGES, type ReplyLimits } from '../records/messages-json.js';
+import { NO_MESSAGES, type ReplyForm } from '../records/messages-json.js';
 import { Deliveries, unknownDelivery } from './deliveries.js';
 import type { Delivery } from './delivery.js';
 import type { GroupMember } from './group-member.js';
@@ -33,6 +33,7 @@ export interface Consumed {
 /** What a consume asks for. */
 export interface Pull {
   readonly topics: readonly string[];
+  readonly form: ReplyForm;
   /** Whether its records come again unless they are confirmed; `undefined`: as the instance does it. */
   readonly redeliver: boolean | undefined;
   /** Delivery that the client has read. */
@@ -43,7 +44,6 @@ export interface ConsumerInstanceOptions {
   readonly group: string;
   readonly name: string;
   readonly topics: readonly string[];
-  readonly limits: ReplyLimits;
   /** Whether records come again unless they are confirmed, where a consume does not say. */
   readonly redeliver: boolean;
   /** Begins to join the group at once. */
@@ -166,7 +166,7 @@ export class ConsumerInstance {
   }
 
   private async takeLocked(
-    { topics, redeliver = this.options.redeliver }: Pull,
+    { topics, form, redeliver = this.options.redeliver }: Pull,
     release: () => void,
     until: AbortSignal,
   ): Promise<Consumed> {
@@ -175,7 +175,7 @@ export class ConsumerInstance {
       const replaced = this.renewed(sorted(topics));
       await untilAborted(replaced, until);
       while (!until.aborted) {
-        const delivery = await this.member.take(this.options.limits);
+        const delivery = await this.member.take(form);
         if (delivery !== undefined) return this.delivered(delivery, redeliver, release);
         if (this.member.failure !== undefined) throw this.member.failure;
         await this.member.more(until);

@@ -4,8 +4,8 @@ import type { Logger } from '../../../lib/logger.js';
 import type { ClusterCounters } from '../cluster-counters.js';
 import type { Cluster } from '../kafka/cluster.js';
 import type { LogReader } from '../read/log-reader.js';
-import type { ReplyLimits } from '../records/messages-json.js';
-import type { ConsumerHeaders } from '../schemas.js';
+import type { ReplyForm } from '../records/messages-json.js';
+import type { ConsumeWishes } from '../schemas.js';
 import { type Consumed, ConsumerInstance } from './consumer-instance.js';
 import type { Coordinators } from './coordinators.js';
 import { GroupMember } from './group-member.js';
@@ -26,7 +26,8 @@ export interface ConsumerInstancesOptions {
   readonly sessionTimeoutMs: number;
   /** Whether instances without automatic commits are given again what they have not committed. */
   readonly redeliver: boolean;
-  readonly limits: ReplyLimits;
+  /** The most of any reply. */
+  readonly limits: ReplyForm;
   readonly shares: InstanceShares;
   /** Instances that other gateways have of an owner's. */
   readonly countElsewhere: (owner: string) => number;
@@ -51,30 +52,32 @@ export class ConsumerInstances {
   }
 
   /**
-   * Records for the instance, which is made with `headers` when it does not exist.
+   * Records for the instance, which is made as `wishes` say when it does not exist.
    * @param beforeMaking ends when no other gateway has it
    * @throws HttpError 404 unknown topic, 400 no offset to begin at, 409 too many instances, 503 Kafka away
    */
   async consume(
     name: InstanceName,
     topics: readonly string[],
-    headers: ConsumerHeaders,
+    wishes: ConsumeWishes,
     wait: Wait,
     beforeMaking: () => Promise<unknown>,
   ): Promise<Consumed> {
     await this.options.cluster.existing(topics);
     const hold = await this.registry.hold(instanceKey(name), () =>
-      this.create(name, topics, headers, beforeMaking),
+      this.create(name, topics, wishes, beforeMaking),
     );
     try {
-      const { 'broker-redeliver': redeliver, 'broker-acknowledge': acknowledged } = headers;
-      const consumed = await hold.value.consume({ topics, redeliver, acknowledged }, wait.signal);
+      const { 'broker-redeliver': redeliver, 'broker-acknowledge': acknowledged } = wishes;
+      const form = formOf(wishes, this.options.limits);
+      const consumed = await hold.value.consume({ topics, form, redeliver, acknowledged }, wait.signal);
       // nothing may mean that Kafka is away, and the caller is to know
       if (consumed.count === 0) await this.checkBackend(consumed);
       return {
         ...consumed,
         settle: (arrived) => {
           consumed.settle(arrived);
+          if (arrived) this.options.counters.consumed += consumed.count;
           hold.release();
         },
       };
@@ -162,10 +165,9 @@ export class ConsumerInstances {
   private async create(
     { group, instance }: InstanceName,
     topics: readonly string[],
-    headers: ConsumerHeaders,
+    headers: ConsumeWishes,
     beforeMaking: () => Promise<unknown>,
   ): Promise<ConsumerInstance> {
-    const { limits } = this.options;
     await Promise.all([this.checkLimit(group), beforeMaking()]);
     if (headers['broker-auto-offset-reset'] === 'none') {
       const { cluster, coordinators } = this.options;
@@ -175,14 +177,14 @@ export class ConsumerInstances {
     const createMember = (wanted: readonly string[]) => this.createMember(group, instance, wanted, headers);
     // with automatic commits nobody says by itself what has arrived
     const redeliver = this.options.redeliver && !headers['broker-enable-auto-commit'];
-    return new ConsumerInstance({ group, name: instance, topics, limits, redeliver, createMember });
+    return new ConsumerInstance({ group, name: instance, topics, redeliver, createMember });
   }
 
   private createMember(
     group: string,
     instance: string,
     topics: readonly string[],
-    headers: ConsumerHeaders,
+    headers: ConsumeWishes,
   ): GroupMember {
     return new GroupMember({
       ...this.options,
@@ -215,4 +217,13 @@ export class ConsumerInstances {
     const idle = `it was never used, was deleted, or nobody consumed for ${this.options.idleTimeoutMs} ms`;
     return new HttpError('not_found', `There is no instance ${instance} in group ${group}: ${idle}.`);
   }
+}
+
+/** What a request asks for, as far as it is allowed. */
+function formOf({ limit, maxBytes, 'broker-encoding': isBase64 }: ConsumeWishes, most: ReplyForm): ReplyForm {
+  return {
+    maxRecords: Math.min(limit ?? most.maxRecords, most.maxRecords),
+    maxBytes: Math.min(maxBytes ?? most.maxBytes, most.maxBytes),
+    isBase64,
+  };
 }

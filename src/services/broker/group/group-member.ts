@@ -4,7 +4,7 @@ import { partitionKey, type TopicPartition } from '../kafka/partitions.js';
 import { Changes } from '../kafka/waits.js';
 import { AssignedLogs } from '../read/assigned-logs.js';
 import { AssignedPartition } from '../read/assigned-partition.js';
-import type { ReplyLimits } from '../records/messages-json.js';
+import type { ReplyForm } from '../records/messages-json.js';
 import { type Delivery, deliveryOf } from './delivery.js';
 import type { Assignment } from './group-protocol.js';
 import { GroupSession } from './group-session.js';
@@ -50,6 +50,7 @@ export class GroupMember {
       membership: () => this.session.membership,
       isAssigned: (partition) => this.isAssigned(partition),
       isJoined: () => this.state === 'joined',
+      counters: options.counters,
       log: options.log,
     });
     if (commitIntervalMs !== undefined) this.commits.repeat(commitIntervalMs);
@@ -78,10 +79,10 @@ export class GroupMember {
   }
 
   /** What is there now, up to the limits; `undefined` when nothing is. */
-  async take(limits: ReplyLimits): Promise<Delivery | undefined> {
+  async take(form: ReplyForm): Promise<Delivery | undefined> {
     if (this.state !== 'joined') return undefined;
     this.lastTake = this.options.now();
-    const taken = await this.logs.take(limits);
+    const taken = await this.logs.take(form);
     if (taken === undefined) return undefined;
     return deliveryOf(taken, this.commits, () => this.changes.tell());
   }

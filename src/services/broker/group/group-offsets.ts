@@ -59,6 +59,19 @@ export async function committedOffsets(
   });
 }
 
+/** All offsets that a group has committed. @throws HttpError */
+export async function allCommittedOffsets(
+  coordinators: Coordinators,
+  group: string,
+): Promise<TopicPartitionOffset[]> {
+  // kafkajs sends an empty list as null, which asks for all
+  const args = { groupId: group, topics: [] };
+  const { responses } = await coordinators.request<Reply>(group, 'OffsetFetch', args, ASK_MS, firstError);
+  return responses.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset }) => ({ topic, partition, offset: Number(offset) })),
+  );
+}
+
 /**
  * Commits exactly `positions`. Kafka takes each partition by itself; while the group rebalances it takes none (503).
  * @throws HttpError for the first partition that was not taken, such as one that was deleted

@@ -1,5 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import type { Logger } from '../../../lib/logger.js';
+import type { ClusterCounters } from '../cluster-counters.js';
 import { partitionKey, type TopicPartition } from '../kafka/partitions.js';
 import type { Coordinators } from './coordinators.js';
 import { commitOffsets, type Membership, type TopicPartitionOffset } from './group-offsets.js';
@@ -10,6 +11,7 @@ export interface OffsetCommitsOptions {
   readonly isJoined: () => boolean;
   /** The broker takes commits for partitions of others: asked before. */
   readonly isAssigned: (partition: TopicPartition) => boolean;
+  readonly counters: ClusterCounters;
   readonly log: Logger;
 }
 
@@ -86,6 +88,7 @@ export class OffsetCommits {
   private inTurn(commit: () => Promise<void>): Promise<void> {
     const mine = this.lastInTurn.then(commit);
     this.lastInTurn = mine.catch((err: unknown) => {
+      this.options.counters.failedCommits += 1;
       this.options.log.debug({ err }, 'offsets could not be committed');
     });
     return mine;

@@ -6,6 +6,9 @@ import { calmIdleConnections } from './kafkajs-internals.js';
 
 calmIdleConnections();
 
+/** What a configuration is of, in kafkajs' words. */
+export const TOPIC_RESOURCE = kafkajs.ConfigResourceTypes.TOPIC;
+
 /** Encodes and decodes what the members of a consumer group tell each other. */
 export const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol;
 
@@ -57,10 +60,11 @@ export async function emptyCluster(options: ClientOptions): Promise<void> {
   });
 }
 
-async function withAdmin(
+/** A connection of kafkajs' own for the time of `work`. @throws kafkajs' errors */
+export async function withAdmin<T>(
   { brokers, security: { tls, sasl }, connectTimeoutMs, log }: ClientOptions,
-  work: (admin: kafkajs.Admin) => Promise<unknown>,
-): Promise<void> {
+  work: (admin: kafkajs.Admin) => Promise<T>,
+): Promise<T> {
   const kafka = new kafkajs.Kafka({
     brokers: [...brokers],
     clientId: 'portico',
@@ -75,7 +79,7 @@ async function withAdmin(
   const admin = kafka.admin();
   await admin.connect();
   try {
-    await work(admin);
+    return await work(admin);
   } finally {
     await admin.disconnect();
   }
@@ -86,7 +90,7 @@ type Partitions = readonly { readonly id: number; readonly leader: number }[];
 /** Which partition a record goes to when its producer does not say: by key as the Java client does, else in turns. */
 export function createPartitioner(): (
   topic: string,
-  key: string | undefined,
+  key: string | Buffer | undefined,
   partitions: Partitions,
 ) => number {
   const byKey = kafkajs.Partitioners.DefaultPartitioner();

@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, HttpError } from '../../../http/errors.js';
 import type { CommitRequest } from '../group/group-offsets.js';
 import type { InstanceName, InstanceState } from '../group/instance-state.js';
-import type { ConsumerHeaders } from '../schemas.js';
+import type { ConsumeWishes } from '../schemas.js';
 
 // What gateways say to each other: HTTP/1.1 with JSON on a port or socket of its own, each request with the secret.
 
@@ -11,7 +11,7 @@ export type PeerRequest =
       readonly operation: 'consume';
       readonly name: InstanceName;
       readonly topics: readonly string[];
-      readonly headers: ConsumerHeaders;
+      readonly headers: ConsumeWishes;
       readonly waitMs: number;
     }
   | ({ readonly operation: 'commit'; readonly name: InstanceName } & CommitRequest)

@@ -6,7 +6,7 @@ import type { ConsumerInstances } from '../group/consumer-instances.js';
 import type { CommitRequest } from '../group/group-offsets.js';
 import { groupsOf, type InstanceName, type InstanceState, type Wait } from '../group/instance-state.js';
 import { NO_MESSAGES } from '../records/messages-json.js';
-import type { ConsumerHeaders, GroupAssignments } from '../schemas.js';
+import type { ConsumeWishes, GroupAssignments } from '../schemas.js';
 import { PeerBrokeOff, type PeerClient, PeerUnreachable } from './peer-client.js';
 import type { Hop, ListReply, PeerMessage, PeerRequest } from './peer-protocol.js';
 import type { Peer, Peers } from './peers.js';
@@ -46,7 +46,7 @@ export class RoutedInstances {
   consume(
     name: InstanceName,
     topics: readonly string[],
-    headers: ConsumerHeaders,
+    wishes: ConsumeWishes,
     wait: Wait,
     after?: Hop,
   ): Promise<Consumed> {
@@ -55,11 +55,11 @@ export class RoutedInstances {
     return this.atOwner(
       name,
       after,
-      () => local.consume(name, topics, headers, wait, () => this.yieldElsewhere(name, wait.gone, after)),
+      () => local.consume(name, topics, wishes, wait, () => this.yieldElsewhere(name, wait.gone, after)),
       async (peer, hop) => {
         // from the second owner on there is less time left
         const waitMs = Math.max(0, Math.round(end - performance.now()));
-        const message = this.message(hop, { operation: 'consume', name, topics, headers, waitMs });
+        const message = this.message(hop, { operation: 'consume', name, topics, headers: wishes, waitMs });
         return this.consumeAt(peer, message, waitMs, wait.gone);
       },
     );

@@ -77,7 +77,7 @@ export class BrokerSender {
       produced = await this.cluster.call(this.node, 'produce', call, this.timeoutMs + GRACE_MS);
     } catch (error) {
       const translated = translateError(error);
-      for (const batch of batches) failAll(batch.records, translated);
+      for (const batch of batches) this.fail(batch.records, translated);
       // the connection to it may be gone because the broker is: what is known of the topics is no longer to be trusted
       void this.cluster.refresh(batches.map(({ topic }) => topic)).catch(() => {});
       return;
@@ -103,8 +103,13 @@ export class BrokerSender {
       this.queue.addFirst(records.slice(middle));
       this.queue.addFirst(records.slice(0, middle));
     } else {
-      failAll(records, kafkaRefusal(type, `topic ${topic}, partition ${partition}`));
+      this.fail(records, kafkaRefusal(type, `topic ${topic}, partition ${partition}`));
     }
+  }
+
+  private fail(records: readonly Outgoing[], error: Error): void {
+    this.counters.unproduced += records.length;
+    failAll(records, error);
   }
 }
 

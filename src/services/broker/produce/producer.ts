@@ -105,11 +105,16 @@ export class Producer {
     if (first.misses > 1) await pause(LEADER_PAUSE_MS);
     const topics = await this.cluster.refresh([first.topic]).catch((error: unknown) => error as Error);
     this.leaderless.delete(key);
-    if (topics instanceof Error) return failAll(records, topics);
+    if (topics instanceof Error) return this.fail(records, topics);
     const topic = topics.get(first.topic);
     const leader = topic?.partitions[first.partition]?.leader ?? -1;
-    if (leader < 0) return failAll(records, refusal(first, topic));
+    if (leader < 0) return this.fail(records, refusal(first, topic));
     for (const record of records) this.senderFor(leader).add(record);
+  }
+
+  private fail(records: readonly Outgoing[], error: Error): void {
+    this.counters.unproduced += records.length;
+    failAll(records, error);
   }
 }
 
@@ -149,7 +154,7 @@ const NO_HEADERS: RecordToWrite['headers'] = [];
 
 /** At most, for the limits; Kafka's encoding is a little tighter. */
 function sizeOf({ key, value, headers }: RecordToWrite): number {
-  let bytes = RECORD_OVERHEAD + Buffer.byteLength(value) + Buffer.byteLength(key ?? '');
+  let bytes = RECORD_OVERHEAD + Buffer.byteLength(value ?? '') + Buffer.byteLength(key ?? '');
   for (const header of headers) {
     bytes += RECORD_OVERHEAD + Buffer.byteLength(header.key) + Buffer.byteLength(header.value);
   }

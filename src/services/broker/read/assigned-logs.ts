@@ -1,7 +1,7 @@
 import type { HttpError } from '../../../http/errors.js';
 import { sliced } from '../../../lib/slices.js';
 import { pause, untilAborted } from '../kafka/waits.js';
-import { MessagesJson, type ReplyLimits } from '../records/messages-json.js';
+import { MessagesJson, type ReplyForm } from '../records/messages-json.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Position } from './fetch-call.js';
 import { isStale, type LogReader, type ReadFailure, type ReadResult } from './log-reader.js';
@@ -77,18 +77,18 @@ export class AssignedLogs {
   }
 
   /** What is there now, up to the limits but at least one record if there is any; `undefined` when nothing is. One at a time. */
-  async take(limits: ReplyLimits): Promise<Taken | undefined> {
+  async take(form: ReplyForm): Promise<Taken | undefined> {
     if (!this.isReady) return undefined;
     this.isTaking = true;
     try {
-      return await sliced(this.takeAll(limits));
+      return await sliced(this.takeAll(form));
     } finally {
       this.isTaking = false;
     }
   }
 
-  private *takeAll(limits: ReplyLimits): Generator<void, Taken | undefined> {
-    const json = new MessagesJson(limits);
+  private *takeAll(form: ReplyForm): Generator<void, Taken | undefined> {
+    const json = new MessagesJson(form);
     const begun: { from: AssignedPartition; begin: number }[] = [];
     try {
       for (const from of this.partitions) {
@@ -105,7 +105,7 @@ export class AssignedLogs {
       const parts = begun.map((part) => ({ ...part, end: part.from.nextOffset }));
       // the next reply begins with another partition
       this.partitions.push(...this.partitions.splice(0, 1));
-      if (this.bytes < limits.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
+      if (this.bytes < form.maxBytes / READ_AHEAD) void this.look(this.ahead()).catch(() => {});
       return { parts, count: json.count, json: text };
     } catch (error) {
       putBack(begun);

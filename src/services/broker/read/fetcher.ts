@@ -5,7 +5,7 @@ import { sliced } from '../../../lib/slices.js';
 import type { Cluster } from '../kafka/cluster.js';
 import { existingPartitions, leaderOf, partitionKey } from '../kafka/partitions.js';
 import { LEADER_PAUSE_MS, pause } from '../kafka/waits.js';
-import { MessagesJson, NO_MESSAGES } from '../records/messages-json.js';
+import { MessagesJson, NO_MESSAGES, type ReplyForm } from '../records/messages-json.js';
 import type { Position } from './fetch-call.js';
 import { FetchPlaces } from './fetch-places.js';
 import { isAway, isStale, type LogReader, type ReadResult } from './log-reader.js';
@@ -23,6 +23,8 @@ export interface Fetched {
 
 export interface FetchOptions {
   readonly user: string;
+  /** Its bytes are at most those of the service. */
+  readonly form: ReplyForm;
   /** How long it waits for a record. */
   readonly timeoutMs: number;
   /** Of the request. */
@@ -59,13 +61,13 @@ export class Fetcher {
    */
   async fetch(
     positions: readonly Position[],
-    { user, timeoutMs, signal, stopping }: FetchOptions,
+    { user, form, timeoutMs, signal, stopping }: FetchOptions,
   ): Promise<Fetched> {
     const distinct = distinctOf(positions);
     await existingPartitions(this.cluster, distinct);
     const deadline = deadlineOf(timeoutMs, signal, stopping);
     try {
-      return await this.read(distinct, user, deadline.signal, signal);
+      return await this.read(distinct, { user, form }, deadline.signal, signal);
     } finally {
       deadline.release();
     }
@@ -73,7 +75,7 @@ export class Fetcher {
 
   private async read(
     positions: readonly Position[],
-    user: string,
+    { user, form }: Pick<FetchOptions, 'user' | 'form'>,
     deadline: AbortSignal,
     signal: AbortSignal,
   ): Promise<Fetched> {
@@ -81,7 +83,7 @@ export class Fetcher {
     for (let leaderMisses = 0; ; ) {
       const { results, messages } = await this.places.use(
         { user, node: await this.firstLeader(wanted) },
-        () => this.look(wanted),
+        () => this.look(wanted, form),
         signal,
       );
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
@@ -101,9 +103,9 @@ export class Fetcher {
     }
   }
 
-  private async look(positions: readonly Position[]) {
+  private async look(positions: readonly Position[], form: ReplyForm) {
     const results = await this.reader.look(positions);
-    return { results, messages: await sliced(this.messagesOf(positions, results)) };
+    return { results, messages: await sliced(this.messagesOf(positions, results, form)) };
   }
 
   private async firstLeader([first]: readonly Position[]): Promise<number> {
@@ -111,12 +113,13 @@ export class Fetcher {
     return leaderOf(first, await this.cluster.topics([first.topic]));
   }
 
-  /** In the order of `positions`, up to the limit of bytes; `undefined` where there are none. */
+  /** In the order of `positions`, up to the limits; `undefined` where there are none. */
   private *messagesOf(
     positions: readonly Position[],
     results: ReadonlyMap<Position, ReadResult>,
+    form: ReplyForm,
   ): Generator<void, Buffer | undefined> {
-    const json = new MessagesJson({ maxRecords: Number.POSITIVE_INFINITY, maxBytes: this.maxBytes });
+    const json = new MessagesJson({ ...form, maxBytes: Math.min(form.maxBytes, this.maxBytes) });
     for (const position of positions) {
       const records = results.get(position)?.records;
       if (records !== undefined && !(yield* records.writeTo(json))) break;

@@ -11,6 +11,13 @@ const FURTHER_HEADER = jsonConstant(',{"key":"');
 const HEADER_END = jsonConstant('"}');
 const END = jsonConstant(']}');
 const CLOSING = jsonConstant(']');
+const BARE_KEY = jsonConstant(',"key":');
+const BARE_VALUE = jsonConstant(',"value":');
+const BARE_HEADERS = jsonConstant(',"headers":[');
+const QUOTE_AND_VALUE = jsonConstant('","value":');
+const BRACE = jsonConstant('}');
+const QUOTE = jsonConstant('"');
+const NULL = jsonConstant('null');
 const OPENING = '['.charCodeAt(0);
 
 /** Headers between two places to rest. */
@@ -19,11 +26,13 @@ const STEP = 500;
 /** The body of a reply without records. */
 export const NO_MESSAGES = Buffer.from('[]');
 
-/** What a reply of records may hold. */
-export interface ReplyLimits {
+/** What a reply of records may hold, and how. */
+export interface ReplyForm {
   readonly maxRecords: number;
   /** As they are in Kafka. */
   readonly maxBytes: number;
+  /** Keys, values and values of headers as base64, and null where there are none; else as text. */
+  readonly isBase64?: boolean | undefined;
 }
 
 /** How every record of a partition begins, behind another. */
@@ -37,13 +46,17 @@ export class MessagesJson {
   private json: JsonBytes | undefined;
   private bytesLeft: number;
 
-  constructor(private readonly limits: ReplyLimits) {
-    this.bytesLeft = limits.maxBytes;
+  constructor(private readonly form: ReplyForm) {
+    this.bytesLeft = form.maxBytes;
+  }
+
+  get isBase64(): boolean {
+    return this.form.isBase64 === true;
   }
 
   /** Whether a record of so many bytes has room; the first one always has. */
   hasRoom(bytes: number): boolean {
-    return this.count === 0 || (this.count < this.limits.maxRecords && this.bytesLeft >= bytes);
+    return this.count === 0 || (this.count < this.form.maxRecords && this.bytesLeft >= bytes);
   }
 
   /** @param rest what follows the record's offset in Kafka's format: key, value and headers */
@@ -70,14 +83,45 @@ export class MessagesJson {
     yield* copyLongHeaders(json, rest);
   }
 
-  private begin(partition: JsonConstant, offset: number, timestamp: number, bytes: number): JsonBytes {
+  /** The same, with bytes as base64. */
+  *addBase64(
+    partition: JsonConstant,
+    offset: number,
+    timestamp: number,
+    rest: ByteReader,
+    bytes: number,
+  ): Generator<void, void> {
+    const json = this.begin(partition, offset, timestamp, bytes, BARE_KEY);
+    yield* copyBytes(json, rest);
+    json.constant(BARE_VALUE);
+    yield* copyBytes(json, rest);
+    json.constant(BARE_HEADERS);
+    const count = rest.varint();
+    for (let i = 0; i < count; i++) {
+      json.constant(i === 0 ? HEADER : FURTHER_HEADER);
+      yield* copyLongText(json, rest);
+      json.constant(QUOTE_AND_VALUE);
+      yield* copyBytes(json, rest);
+      json.constant(BRACE);
+      if (i % STEP === STEP - 1) yield;
+    }
+    json.constant(END);
+  }
+
+  private begin(
+    partition: JsonConstant,
+    offset: number,
+    timestamp: number,
+    bytes: number,
+    key = KEY,
+  ): JsonBytes {
     this.json ??= new JsonBytes();
     const { json } = this;
     json.constant(partition);
     json.integer(offset);
     json.constant(TIMESTAMP);
     json.integer(timestamp);
-    json.constant(KEY);
+    json.constant(key);
     this.count += 1;
     this.bytesLeft -= bytes;
     return json;
@@ -125,6 +169,19 @@ function* copyLongText(json: JsonBytes, from: ByteReader): Generator<void, void>
   const length = from.varint();
   if (length <= 0) return;
   yield* json.longText(from.source, from.at, from.at + length);
+  from.skip(length);
+}
+
+/** Absent bytes are null. */
+function* copyBytes(json: JsonBytes, from: ByteReader): Generator<void, void> {
+  const length = from.varint();
+  if (length < 0) {
+    json.constant(NULL);
+    return;
+  }
+  json.constant(QUOTE);
+  yield* json.base64(from.source, from.at, from.at + length);
+  json.constant(QUOTE);
   from.skip(length);
 }
 

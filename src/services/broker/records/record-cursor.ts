@@ -66,7 +66,8 @@ export class RecordCursor {
           return false;
         }
         const time = batch.appendTime ?? timestamp;
-        if (size <= LONG_RECORD) json.add(prefix, offset, time, reader, size);
+        if (json.isBase64) yield* json.addBase64(prefix, offset, time, reader, size);
+        else if (size <= LONG_RECORD) json.add(prefix, offset, time, reader, size);
         else yield* json.addLong(prefix, offset, time, reader, size);
         this.nextOffset = offset + 1;
       }

@@ -9,13 +9,16 @@ import { Crc32c } from './crc32c.js';
 
 export interface RecordHeader {
   readonly key: string;
-  readonly value: string;
+  readonly value: Text;
 }
 
+/** Text is stored as UTF-8, bytes as they are. */
+export type Text = string | Buffer;
+
 export interface RecordToWrite {
-  readonly key: string | null;
-  /** Bytes are stored as they are. */
-  readonly value: string | Buffer;
+  readonly key: Text | null;
+  /** `null`: a tombstone. */
+  readonly value: Text | null;
   /** ms since 1970 */
   readonly timestamp: number;
   readonly headers: readonly RecordHeader[];
@@ -142,7 +145,7 @@ function* sealBatch(
 function sizeOf({ key, value, timestamp, headers }: RecordToWrite, index: number, base: number): number {
   let size = 1 + varintSize(timestamp - base) + varintSize(index);
   size += key === null ? 1 : sizeWithLength(Buffer.byteLength(key));
-  size += sizeWithLength(Buffer.byteLength(value));
+  size += value === null ? 1 : sizeWithLength(Buffer.byteLength(value));
   size += varintSize(headers.length);
   for (const header of headers)
     size += sizeWithLength(Buffer.byteLength(header.key)) + sizeWithLength(Buffer.byteLength(header.value));
@@ -161,10 +164,10 @@ function writeRecord(
   target[at++] = 0; // attributes: none exist
   at = writeVarint(target, at, timestamp - base);
   at = writeVarint(target, at, index);
-  at = key === null ? writeVarint(target, at, -1) : writeText(target, at, key);
-  at = typeof value === 'string' ? writeText(target, at, value) : writeBytes(target, at, value);
+  at = writeField(target, at, key);
+  at = writeField(target, at, value);
   at = writeVarint(target, at, headers.length);
-  for (const header of headers) at = writeText(target, writeText(target, at, header.key), header.value);
+  for (const header of headers) at = writeField(target, writeText(target, at, header.key), header.value);
   return at;
 }
 
@@ -181,14 +184,25 @@ function* writeLong(
   target[at++] = 0;
   at = writeVarint(target, at, timestamp - base);
   at = writeVarint(target, at, index);
-  at = key === null ? writeVarint(target, at, -1) : yield* writeLongText(target, at, key);
-  at = typeof value === 'string' ? yield* writeLongText(target, at, value) : writeBytes(target, at, value);
+  at = yield* writeLongField(target, at, key);
+  at = yield* writeLongField(target, at, value);
   at = writeVarint(target, at, headers.length);
   for (const [i, header] of headers.entries()) {
     at = yield* writeLongText(target, at, header.key);
-    at = yield* writeLongText(target, at, header.value);
+    at = yield* writeLongField(target, at, header.value);
     if (i % STEP === STEP - 1) yield;
   }
+}
+
+function writeField(target: Buffer, start: number, field: Text | null): number {
+  if (field === null) return writeVarint(target, start, -1);
+  return typeof field === 'string' ? writeText(target, start, field) : writeBytes(target, start, field);
+}
+
+function* writeLongField(target: Buffer, start: number, field: Text | null): Generator<void, number> {
+  return typeof field === 'string'
+    ? yield* writeLongText(target, start, field)
+    : writeField(target, start, field);
 }
 
 function writeText(target: Buffer, start: number, text: string): number {

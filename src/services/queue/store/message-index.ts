@@ -62,7 +62,7 @@ export class MessageIndex {
 
   /**
    * Makes a message due that waits for its time or for its next attempt. It keeps its attempt, so the ticket that lies in
-   * RabbitMQ until the old time is refused then as any late one is.
+   * RabbitMQ until the old time is refused then as any late one is. Who waited for the lock began before the one that had it.
    */
   async hurry(id: string): Promise<Hurried> {
     type Row = { attempt: number; reason: Exclude<Hurried, Ticket> | null };
@@ -74,7 +74,7 @@ export class MessageIndex {
             when run_role = 'timer' then 'timer'
             when held is not null then 'held'
             when lease_until > now() then 'underWay'
-            when due_at <= now() then 'due' end as reason
+            when due_at <= clock_timestamp() then 'due' end as reason
         from ${this.messages} where id = $1 for update
       ), hurried as (
         update ${this.messages} set due_at = now(), sweeps = 0, sweep_at = ${fromNow('$2::float8')},
