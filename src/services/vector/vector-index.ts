@@ -4,17 +4,19 @@ import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './emb
 import type { IndexParts } from './index-parts.js';
 import { packOne } from './records/components.js';
 import { Namespaces } from './records/namespaces.js';
+import { isAbsent } from './records/record-batch.js';
 import { RecordDeleter } from './records/record-deleter.js';
 import { RecordReader } from './records/record-reader.js';
 import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
-import type { TextQuery, VectorQuery } from './schemas/queries.js';
+import type { AnyQuery, TextQuery, VectorQuery } from './schemas/queries.js';
 import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
 import type { GraphHints } from './search/graph-hints.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
 import { type Hit, Searcher } from './search/searcher.js';
 import type { WorkKind } from './shared-connections.js';
+import type { RecordRow } from './statements/index-shape.js';
 
 /** How many queries of one request run at once: each takes a connection of the pool that all requests share. */
 const QUERIES_AT_ONCE = 4;
@@ -54,10 +56,13 @@ export class VectorIndex {
   /** The results of all queries, best score first. All are checked before one runs. */
   async query(
     namespace: string,
-    queries: readonly VectorQuery[],
+    queries: readonly AnyQuery[],
     signal: AbortSignal,
   ): Promise<(readonly Hit[])[]> {
-    const preparing = sliced(this.prepared(queries));
+    const meant = queries.some(({ id }) => id !== undefined)
+      ? await this.queriesById(namespace, queries, signal)
+      : queries.map((query): ByRecord => ({ query, row: undefined }));
+    const preparing = sliced(this.prepared(meant.map(({ query }) => query)));
     const prepared = preparing instanceof Promise ? await preparing : preparing;
     const results: (readonly Hit[])[] = [];
     let next = 0;
@@ -65,11 +70,35 @@ export class VectorIndex {
       for (let i = next++; i < prepared.length; i = next++) {
         const query = prepared[i] as PreparedQuery;
         const connection = this.parts.database.within(signal, workOf(query));
-        results[i] = await this.searcher.search(connection, namespace, query);
+        const row = meant[i]?.row;
+        if (row === undefined) results[i] = await this.searcher.search(connection, namespace, query);
+        else {
+          const wanted = { topK: query.topK + 1, without: undefined };
+          const hits = await this.searcher.search(connection, namespace, query, wanted);
+          results[i] = hits.filter((hit) => hit.row !== row).slice(0, query.topK);
+        }
       }
     };
     await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));
     return results;
+  }
+
+  /** Queries by the vectors of records. @throws HttpError 404 for a record that is not there */
+  private async queriesById(
+    namespace: string,
+    queries: readonly AnyQuery[],
+    signal: AbortSignal,
+  ): Promise<ByRecord[]> {
+    const ids = queries.flatMap(({ id }) => id ?? []);
+    const records = await this.reader.vectorsOf(namespace, ids, signal);
+    return queries.map(({ id, ...query }, i) => {
+      if (id === undefined) return { query, row: undefined };
+      if (!isAbsent(query.vector) || !isAbsent(query.sparseVector))
+        throw new HttpError('unprocessable', `body.${i}: expected an id or a vector, not both`);
+      const record = records.get(id);
+      if (record === undefined) throw new HttpError('not_found', `body.${i}.id: there is no such record`);
+      return { query: { ...query, ...vectorsOf(record) }, row: record.row };
+    });
   }
 
   private *prepared(queries: readonly VectorQuery[]): Generator<void, PreparedQuery[]> {
@@ -165,6 +194,23 @@ export class VectorIndex {
       });
     }
   }
+}
+
+/** A query, and the record that it began with. */
+interface ByRecord {
+  readonly query: VectorQuery;
+  readonly row: string | undefined;
+}
+
+/** As a request would bring them. */
+function vectorsOf(record: RecordRow): Pick<VectorQuery, 'vector' | 'sparseVector'> {
+  const { vector, sparse_indices: indices, sparse_values: values } = record;
+  return {
+    ...(typeof vector === 'string' ? { vector: JSON.parse(vector) } : {}),
+    ...(typeof indices === 'string' && typeof values === 'string'
+      ? { sparseVector: { indices: JSON.parse(indices), values: JSON.parse(values) } }
+      : {}),
+  };
 }
 
 /** A filter, `exact` and a sparse part are answered by a look at many records, the rest by the graph. */

@@ -127,7 +127,7 @@ describe('produce', () => {
   test.each([
     ['no value', {}, /body.0.value/],
     ['a number', { value: 1 }, /value/],
-    ['null', { value: null }, /value/],
+    ['null', 'null', /body/],
     ['headers as an object', { value: 'x', headers: { a: 'b' } }, /headers/],
     ['a negative partition', { value: 'x', partition: -1 }, /partition/],
     ['a partition as text', { value: 'x', partition: '0' }, /partition/],

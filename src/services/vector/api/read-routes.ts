@@ -1,13 +1,20 @@
 import { Pieces } from '../../../http/route.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
-import { fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
-import { fetchReply, infoReply, randomReply, rangeReply } from '../schemas/replies.js';
+import { countBody, facetsBody, fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
+import {
+  countReply,
+  facetsReply,
+  fetchReply,
+  infoReply,
+  randomReply,
+  rangeReply,
+} from '../schemas/replies.js';
 import { bothRoutes, indexRoute, resultText } from './index-route.js';
 
 const fetch = bothRoutes({
   operationId: 'vector.fetch',
   summary:
-    'Records by id, in the order asked for with null where there is none, or by the beginning of their id.',
+    'Records by id, in the order asked for with null where there is none, or by the beginning of their id or by their metadata.',
   path: '/fetch',
   request: { body: fetchBody },
   reply: fetchReply,
@@ -41,6 +48,27 @@ const random = bothRoutes({
     resultText(await index.reader.random(namespace, signal)),
 });
 
+const count = bothRoutes({
+  operationId: 'vector.count',
+  summary: 'How many records there are, or how many of them have such an id or such metadata.',
+  path: '/count',
+  request: { body: countBody },
+  reply: countReply,
+  handle: async (index, { namespace, body }, { signal }) => ({
+    result: { count: await index.reader.count(namespace, body, signal) },
+  }),
+});
+
+const facets = bothRoutes({
+  operationId: 'vector.facets',
+  summary: 'The values of a field of the metadata, with how many records have each; the most frequent first.',
+  path: '/facets',
+  request: { body: facetsBody },
+  reply: facetsReply,
+  handle: async (index, { namespace, body }, { signal }) =>
+    resultText(await index.reader.facets(namespace, body, signal)),
+});
+
 const info = indexRoute({
   operationId: 'vector.info',
   summary: 'Counts, size, kind, dimension and similarity function of the index.',
@@ -50,4 +78,4 @@ const info = indexRoute({
   handle: async (index, _input, { signal }) => ({ result: await index.reader.info(signal) }),
 });
 
-export const readRoutes = [...fetch, ...range, ...random, info];
+export const readRoutes = [...fetch, ...range, ...random, ...count, ...facets, info];

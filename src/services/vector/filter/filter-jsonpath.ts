@@ -33,6 +33,11 @@ function predicate(filter: Filter): string {
   }
 }
 
+/** The values of a field; of an array each element. In lax mode what is no array counts as one of it alone. */
+export function valuesJsonpath(path: Path): string {
+  return `lax ${pathText(path)}[*]`;
+}
+
 /** JSON null is neither equal to anything nor different from it. */
 function differsFromAll(path: string, values: readonly Literal[]): string {
   return `(exists(${path} ? (@ != null)) && !(exists(${path} ? (${equalsOne('@', values)}))))`;

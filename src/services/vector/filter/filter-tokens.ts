@@ -10,8 +10,10 @@ export type Token =
 
 export type Sign = '(' | ')' | ',' | '=' | '!=' | '<' | '<=' | '>' | '>=';
 
-/** A word is a keyword or a whole path: `a.b[0]`, `tags[#-1]`, `x-y`. */
+/** A word is a keyword or a whole path: `a.b[0]`, `tags[#-1]`, `x-y`, `a."b c".d`. */
 const WORD = /[a-zA-Z_][a-zA-Z_0-9.[\]#-]*/y;
+/** How it goes on behind a quoted key. */
+const WORD_GOES_ON = /[.[][a-zA-Z_0-9.[\]#-]*/y;
 const NUMBER = /[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const SIGN = /!=|<=|>=|[()=<>,]/y;
 const BLANK = /\s+/y;
@@ -40,11 +42,14 @@ export function filterTokens(text: string): Token[] {
     const quote = text[at];
     if (quote === "'" || quote === '"') {
       const { value, end } = readString(text, at, quote);
-      tokens.push({ kind: 'string', value, at });
-      at = end;
+      // a key in quotes, and how its path goes on
+      const path = text[end] === '.' || text[end] === '[' ? text.slice(at, endOfPath(text, end)) : undefined;
+      tokens.push(path === undefined ? { kind: 'string', value, at } : { kind: 'word', text: path, at });
+      at = path === undefined ? end : at + path.length;
       continue;
     }
-    const word = match(WORD);
+    const begin = match(WORD);
+    const word = begin && text.slice(at, endOfPath(text, at + begin.length));
     const number = word === undefined ? match(NUMBER) : undefined;
     const sign = word === undefined && number === undefined ? match(SIGN) : undefined;
     if (word !== undefined) tokens.push({ kind: 'word', text: word, at });
@@ -55,6 +60,19 @@ export function filterTokens(text: string): Token[] {
   }
   tokens.push({ kind: 'end', at });
   return tokens;
+}
+
+/** Where a path ends of which the part before `at` was read: a dot may be followed by a key in quotes. */
+function endOfPath(text: string, at: number): number {
+  let end = at;
+  for (;;) {
+    const quote = text[end];
+    if (text[end - 1] === '.' && (quote === "'" || quote === '"')) end = readString(text, end, quote).end;
+    WORD_GOES_ON.lastIndex = end;
+    const more = WORD_GOES_ON.exec(text)?.[0];
+    if (more === undefined) return end;
+    end += more.length;
+  }
 }
 
 function numberToken(text: string, digits: string, at: number): Token {
@@ -70,7 +88,7 @@ function numberToken(text: string, digits: string, at: number): Token {
  * Clients escape quotes with a backslash, by doubling or by the other kind of quotes; a backslash before anything but a
  * quote or a backslash stands for itself.
  */
-function readString(text: string, start: number, quote: string): { value: string; end: number } {
+export function readString(text: string, start: number, quote: string): { value: string; end: number } {
   let value = '';
   for (let at = start + 1; at < text.length; at++) {
     const char = text[at] as string;

@@ -1,12 +1,12 @@
-import type { Filter, Literal, Order } from './filter-ast.js';
+import type { Filter, Literal, Order, Path } from './filter-ast.js';
 import { filterError, filterTokens, type Sign, type Token } from './filter-tokens.js';
 import { parseGlob } from './parse-glob.js';
 import { parsePath } from './parse-path.js';
 
 /** Longest filter, deepest parentheses, most conditions and values: far from where Postgres' own parser gives up. */
-const MAX_LENGTH = 65_536;
-const MAX_DEPTH = 64;
-const MAX_OPERANDS = 1_000;
+export const MAX_LENGTH = 65_536;
+export const MAX_DEPTH = 64;
+export const MAX_OPERANDS = 1_000;
 
 /**
  * The tree of a filter.
@@ -58,8 +58,7 @@ class FilterParser {
       if (!this.takeSign(')')) throw filterError(this.token.at, 'AND, OR or ")"');
       return inner;
     }
-    if (token.kind !== 'word') throw filterError(token.at, 'a field or "("');
-    return this.hasField() ?? this.comparison(token);
+    return this.hasField() ?? this.comparison();
   }
 
   /** HAS counts only before FIELD or NOT FIELD; anywhere else it is a field's name. */
@@ -68,15 +67,19 @@ class FilterParser {
     const negated = this.isKeyword('NOT', 1);
     if (!this.isKeyword('FIELD', negated ? 2 : 1)) return undefined;
     this.next += negated ? 3 : 2;
-    const { token } = this;
-    if (token.kind !== 'word') throw filterError(token.at, 'a field');
-    this.next++;
-    return { is: 'exists', path: parsePath(token.text, token.at), negated };
+    return { is: 'exists', path: this.field('a field'), negated };
   }
 
-  private comparison(field: Token & { kind: 'word' }): Filter {
-    const path = parsePath(field.text, field.at);
+  /** A text in quotes is one key, whatever is in it. */
+  private field(expected: string): Path {
+    const { token } = this;
+    if (token.kind !== 'word' && token.kind !== 'string') throw filterError(token.at, expected);
     this.next++;
+    return token.kind === 'string' ? [{ key: token.value }] : parsePath(token.text, token.at);
+  }
+
+  private comparison(): Filter {
+    const path = this.field('a field or "("');
     const operator = this.token;
     if (operator.kind === 'sign') {
       const { text } = operator;

@@ -2,8 +2,9 @@ import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { classifyDatabaseError } from '../../../lib/postgres/postgres.js';
 import { translated } from '../errors.js';
 import { filterJsonpath } from '../filter/filter-jsonpath.js';
-import { parseFilter } from '../filter/parse-filter.js';
+import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
+import type { FilterInput } from '../schemas/queries.js';
 import type { DeleteBody } from '../schemas/reads.js';
 import { Parameters } from '../statements/index-shape.js';
 import { prefixCondition } from '../statements/read-statements.js';
@@ -39,7 +40,7 @@ export class RecordDeleter {
     const { ids, prefix, filter } = selection;
     if (ids !== undefined) return this.byIds(namespace, ids, signal);
     if (prefix !== undefined) return this.byPrefix(namespace, prefix, signal);
-    return this.byFilter(namespace, filterJsonpath(parseFilter(filter as string)), signal);
+    return this.byFilter(namespace, filterJsonpath(readFilter(filter as FilterInput)), signal);
   }
 
   private async byIds(namespace: string, ids: readonly string[], signal: AbortSignal): Promise<number> {

@@ -2,9 +2,15 @@ import { HttpError } from '../../../http/errors.js';
 import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
+import type { Path } from '../filter/filter-ast.js';
+import { filterJsonpath, valuesJsonpath } from '../filter/filter-jsonpath.js';
+import { parsePath } from '../filter/parse-path.js';
+import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
-import type { FetchBody, RangeBody } from '../schemas/reads.js';
+import { isStorable, storable } from '../schemas/names.js';
+import type { CountBody, FacetsBody, FetchBody, RangeBody } from '../schemas/reads.js';
 import type { IndexInfo } from '../schemas/replies.js';
+import type { WorkKind } from '../shared-connections.js';
 import {
   type Included,
   includedBy,
@@ -15,6 +21,8 @@ import {
 } from '../statements/index-shape.js';
 import {
   countsText,
+  countText,
+  facetsText,
   fetchText,
   prefixCondition,
   randomText,
@@ -47,9 +55,10 @@ export class RecordReader {
   async fetch(namespace: string, body: FetchBody, signal: AbortSignal): Promise<string[]> {
     const { maxPage } = this.parts.settings;
     const included = includedBy(body);
-    const { ids, prefix } = body;
+    const { ids, prefix, filter } = body;
     if (ids === undefined) {
-      const { rows } = await this.page(namespace, { cursor: '0', limit: maxPage, prefix }, included, signal);
+      const whole = { cursor: '0', limit: maxPage, prefix, filter };
+      const { rows } = await this.page(namespace, whole, included, signal);
       return arrayOf(await mapped(rows, (row) => recordText(row)));
     }
     if (ids.length > maxPage) throw tooMany('body.ids', ids.length, maxPage);
@@ -68,10 +77,15 @@ export class RecordReader {
 
   async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string[]> {
     const { maxPage } = this.parts.settings;
-    const { cursor, prefix } = body;
+    const { cursor, prefix, filter } = body;
     const limit = body.limit ?? Math.min(DEFAULT_PAGE, maxPage);
     if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
-    const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, includedBy(body), signal);
+    const { rows, next } = await this.page(
+      namespace,
+      { cursor, limit, prefix, filter },
+      includedBy(body),
+      signal,
+    );
     const records = await mapped(rows, (row) => recordText(row));
     return [`{"nextCursor":"${next}","vectors":`, ...arrayOf(records), '}'];
   }
@@ -81,15 +95,59 @@ export class RecordReader {
     const included = includedBy(body);
     let left = body.limit ?? Number.POSITIVE_INFINITY;
     let { cursor } = body;
-    const { prefix } = body;
+    const { prefix, filter } = body;
     while (left > 0) {
       const limit = Math.min(left, EXPORT_PAGE);
-      const { rows, next } = await this.page(namespace, { cursor, limit, prefix }, included, signal);
+      const { rows, next } = await this.page(namespace, { cursor, limit, prefix, filter }, included, signal);
       if (rows.length > 0) yield `${(await mapped(rows, (row) => recordText(row))).join('\n')}\n`;
       if (next === '') return;
       left -= rows.length;
       cursor = next;
     }
+  }
+
+  /** How many records there are, or of them with such an id or such metadata. */
+  async count(namespace: string, body: CountBody, signal: AbortSignal): Promise<number> {
+    const parameters = new Parameters();
+    parameters.add(namespace, 'text');
+    const condition = conditionOf(body, parameters);
+    if (condition === undefined) {
+      const { namespaces } = await this.info(signal);
+      return namespaces[namespace]?.vectorCount ?? 0;
+    }
+    const text = countText(this.parts.shape, condition);
+    const [row] = await this.rows<{ count: string }>({ text }, parameters.values, signal, 'scan');
+    return Number(row?.count ?? 0);
+  }
+
+  /** The values of a field and how many records have them, the most frequent first; as JSON. */
+  async facets(
+    namespace: string,
+    { field, limit, ...selection }: FacetsBody,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const parameters = new Parameters();
+    parameters.add(namespace, 'text');
+    parameters.add(valuesJsonpath(fieldPath(field)), 'jsonpath');
+    parameters.add(limit, 'int');
+    const text = facetsText(this.parts.shape, conditionOf(selection, parameters) ?? 'true');
+    type Facet = { value: string; count: string };
+    const rows = await this.rows<Facet>({ text }, parameters.values, signal, 'scan');
+    return arrayOf(rows.map(({ value, count }) => `{"value":${value},"count":${count}}`));
+  }
+
+  /** The vectors of records, by their ids. */
+  async vectorsOf(
+    namespace: string,
+    ids: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, RecordRow>> {
+    const included = { vectors: true, metadata: false, data: false };
+    const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
+      fetchText(this.parts.shape, included),
+    );
+    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   /** One record, each as likely as the others, or null. */
@@ -141,7 +199,7 @@ export class RecordReader {
   /** Reads one record more than asked for: it is the beginning of the next page. */
   private async page(
     namespace: string,
-    { cursor, limit, prefix }: { cursor: string; limit: number; prefix: string | undefined },
+    { cursor, limit, ...selection }: CountBody & { cursor: string; limit: number },
     included: Included,
     signal: AbortSignal,
   ): Promise<Page> {
@@ -150,12 +208,14 @@ export class RecordReader {
     parameters.add(namespace, 'text');
     parameters.add(cursor, 'bigint');
     parameters.add(limit + 1, 'int');
-    // with a prefix, which index helps depends on the very text: planned each time
+    // which index helps depends on the very prefix and filter: planned each time
+    const condition = conditionOf(selection, parameters);
     const statement =
-      prefix === undefined
+      condition === undefined
         ? cache.get(`range ${includedKey(included)}`, () => rangeText(shape, included))
-        : { text: rangeText(shape, included, prefixCondition(parameters, prefix)) };
-    const rows = await this.rows<RecordRow>(statement, parameters.values, signal);
+        : { text: rangeText(shape, included, condition) };
+    const kind = selection.filter === undefined ? 'read' : 'scan';
+    const rows = await this.rows<RecordRow>(statement, parameters.values, signal, kind);
     return { rows: rows.slice(0, limit), next: rows[limit]?.row ?? '' };
   }
 
@@ -163,13 +223,30 @@ export class RecordReader {
     statement: Statement,
     values: readonly unknown[],
     signal: AbortSignal,
+    kind: WorkKind = 'read',
   ): Promise<Row[]> {
     const { database } = this.parts;
     return translated(
       async () =>
-        (await database.within(signal, 'read').query<Row>(statement.text, values, statement.name)).rows,
+        (await database.within(signal, kind).query<Row>(statement.text, values, statement.name)).rows,
     );
   }
+}
+
+function conditionOf({ prefix, filter }: CountBody, parameters: Parameters): string | undefined {
+  const conditions = [
+    ...(prefix === undefined ? [] : [prefixCondition(parameters, prefix)]),
+    ...(filter === undefined
+      ? []
+      : [`metadata @@ ${parameters.add(filterJsonpath(readFilter(filter)), 'jsonpath')}`]),
+  ];
+  return conditions.length === 0 ? undefined : conditions.join(' and ');
+}
+
+/** @throws HttpError 400 */
+function fieldPath(field: string): Path {
+  if (!isStorable(field)) throw new HttpError('invalid_request', `field: ${storable}`);
+  return parsePath(field, 0);
 }
 
 function tooMany(place: string, given: number, limit: number): HttpError {

@@ -1,17 +1,26 @@
 import { z } from 'zod';
 import { boundedList } from '../../../lib/bounded-list.js';
 import { MAX_EF_SEARCH } from '../vector-database.js';
-import { flag, includeFlags } from './names.js';
+import { flag, id, includeFlags } from './names.js';
 import { components, sparseVector } from './records.js';
 
 /** Most queries in one request. */
 export const MAX_QUERIES = 100;
 
+/** A filter as a request has it: text, or JSON. */
+export type FilterInput = string | Readonly<Record<string, unknown>>;
+
 export const filter = z
-  .string('expected text')
+  .union([z.string(), z.record(z.string(), z.unknown())], { error: 'expected text or an object' })
   .nullish()
-  .transform((text) => (text === null || text?.trim() === '' ? undefined : text))
-  .describe("Condition on the metadata, such as: year >= 1990 AND genre IN ('drama', 'noir').");
+  .transform((value) => (isNone(value) ? undefined : value))
+  .describe(
+    'Condition on the metadata, such as: year >= 1990 AND genre IN (\'drama\', \'noir\'); or as JSON: {"year": {"$gte": 1990}}.',
+  );
+
+function isNone(value: FilterInput | null | undefined): value is null | undefined {
+  return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
+}
 
 const positive = z.int().min(1);
 
@@ -35,6 +44,11 @@ const choices = {
     .transform((value) => value ?? undefined)
     .describe('Candidates that HNSW keeps for this query: more finds more and takes longer.'),
   exact: flag.describe('Whether every vector is compared.'),
+  minScore: z
+    .number()
+    .nullish()
+    .transform((value) => value ?? undefined)
+    .describe('Entries with a lower score are left out.'),
 };
 
 const topK = positive
@@ -42,12 +56,22 @@ const topK = positive
   .transform((value) => value ?? 10)
   .describe('Most entries of the result, 10 by default.');
 
-const vectorQuery = z.strictObject({
+const byVector = {
   vector: components.nullish(),
   sparseVector: sparseVector.nullish(),
   topK,
   ...choices,
+};
+const vectorQuery = z.strictObject(byVector);
+const anyQuery = z.strictObject({
+  id: id
+    .optional()
+    .describe('Of a record, instead of a vector: what is near to it. It is not among the results itself.'),
+  ...byVector,
 });
+
+/** By a vector, or by the record that has one. */
+export type AnyQuery = z.output<typeof anyQuery>;
 
 export type VectorQuery = z.output<typeof vectorQuery>;
 
@@ -67,7 +91,7 @@ export type TextQuery = z.output<typeof textQuery>;
 const several = <S extends z.ZodType>(query: S) =>
   boundedList(query, { max: MAX_QUERIES, orOne: true, of: 'queries' });
 
-export const queryBody = several(vectorQuery);
+export const queryBody = several(anyQuery);
 export const queryDataBody = several(textQuery);
 
 const maxIdle = z

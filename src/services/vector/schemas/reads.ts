@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idList, includeFlags, namespaceName, prefix } from './names.js';
-import { filter } from './queries.js';
+import { type FilterInput, filter } from './queries.js';
 
 /** Larger than any `maxPage`. */
 const MAX_FETCHED = 10_000;
@@ -15,12 +15,12 @@ const ids = (max: number) =>
 export const fetchBody = z
   .preprocess(
     (body) => (Array.isArray(body) ? { ids: body } : body),
-    z.strictObject({ ids: ids(MAX_FETCHED), prefix, ...includeFlags }),
+    z.strictObject({ ids: ids(MAX_FETCHED), prefix, filter, ...includeFlags }),
   )
-  .refine((body) => body.ids === undefined || body.prefix === undefined, {
+  .refine((body) => body.ids === undefined || (body.prefix === undefined && body.filter === undefined), {
     error: 'Only one of ids or prefix must be provided.',
   })
-  .refine((body) => body.ids !== undefined || body.prefix !== undefined, {
+  .refine((body) => body.ids !== undefined || body.prefix !== undefined || body.filter !== undefined, {
     error: 'One of ids or prefix must be provided.',
   });
 
@@ -42,10 +42,37 @@ export const rangeBody = z.strictObject({
     .nullish()
     .describe('Most records of this page, 100 by default, or of the whole stream, which needs no limit.'),
   prefix,
+  filter,
   ...includeFlags,
 });
 
 export type RangeBody = z.output<typeof rangeBody>;
+
+export const countBody = z
+  .strictObject({ prefix, filter })
+  .nullish()
+  .transform((body) => body ?? {});
+
+export type CountBody = { readonly prefix?: string | undefined; readonly filter?: FilterInput | undefined };
+
+export const facetsBody = z.strictObject({
+  field: z
+    .string('expected text')
+    .min(1)
+    .max(4_096)
+    .describe('Path of a field of the metadata, as in a filter.'),
+  limit: z
+    .int()
+    .min(1)
+    .max(1_000)
+    .nullish()
+    .transform((value) => value ?? 10)
+    .describe('Most values, 10 by default: those that most records have.'),
+  prefix,
+  filter,
+});
+
+export type FacetsBody = z.output<typeof facetsBody>;
 
 export const rangeHeaders = z.object({
   accept: z.string().optional().describe('application/x-ndjson: the records to the end, a line each.'),

@@ -30,6 +30,15 @@ export const fetchReply = result(z.array(z.object(record).nullable()));
 export const rangeReply = result(
   z.object({ nextCursor: z.string().describe('Empty at the end.'), vectors: z.array(z.object(record)) }),
 );
+export const countReply = result(z.object({ count: z.int() }));
+export const facetsReply = result(
+  z.array(
+    z.object({
+      value: z.union([z.string(), z.number(), z.boolean()]),
+      count: z.int().describe('Records that have it.'),
+    }),
+  ),
+);
 export const randomReply = result(z.object(record).nullable());
 
 const counts = { vectorCount: z.int(), pendingVectorCount: z.int() };

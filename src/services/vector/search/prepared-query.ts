@@ -1,11 +1,11 @@
 import { HttpError } from '../../../http/errors.js';
 import { filterJsonpath, isIndexed } from '../filter/filter-jsonpath.js';
-import { parseFilter } from '../filter/parse-filter.js';
+import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
 import { packOne } from '../records/components.js';
 import { isAbsent } from '../records/record-batch.js';
 import { sparseVectorOf, summed } from '../records/sparse-vector.js';
-import type { VectorQuery } from '../schemas/queries.js';
+import type { FilterInput, VectorQuery } from '../schemas/queries.js';
 import type { MetadataFilter } from '../statements/dense-search.js';
 import { type Included, includedBy } from '../statements/index-shape.js';
 import type { FusionAlgorithm } from './fusion.js';
@@ -23,6 +23,8 @@ export interface PreparedQuery {
   readonly exact: boolean;
   /** Each list of a hybrid query gives so many candidates. */
   readonly candidates: number;
+  /** Of an entry, at least. */
+  readonly minScore: number | undefined;
 }
 
 /** Candidates of each list of a hybrid query: longer than the result, so that records good in both are found. */
@@ -53,11 +55,12 @@ export function prepareQuery(
     ef: query.ef,
     exact: query.exact || !settings.hnsw.enabled,
     candidates: Math.max(FUSED_CANDIDATES, FUSED_FACTOR * query.topK),
+    minScore: query.minScore,
   };
 }
 
-function metadataFilter(text: string): MetadataFilter {
-  const filter = parseFilter(text);
+function metadataFilter(input: FilterInput): MetadataFilter {
+  const filter = readFilter(input);
   return { jsonpath: filterJsonpath(filter), isIndexed: isIndexed(filter) };
 }
 

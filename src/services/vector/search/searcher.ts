@@ -63,7 +63,8 @@ export class Searcher {
         vector === undefined
           ? await this.sparse(connection, namespace, query, wanted, query.included)
           : await this.dense(connection, namespace, query, wanted, query.included);
-      return mapped(rows, (row) => ({ row: row.row, text: recordText(row, row.score) }));
+      const near = rows.filter(({ score }) => isNear(query, Number(score)));
+      return mapped(near, (row) => ({ row: row.row, text: recordText(row, row.score) }));
     });
   }
 
@@ -154,7 +155,9 @@ export class Searcher {
     const wanted = { topK: query.candidates, without };
     const dense = await this.dense(connection, namespace, query, wanted, NOTHING_INCLUDED);
     const sparse = await this.sparse(connection, namespace, query, wanted, NOTHING_INCLUDED);
-    const best = fuse(dense.map(ranked), sparse.map(ranked), query.fusion).slice(0, topK);
+    const best = fuse(dense.map(ranked), sparse.map(ranked), query.fusion)
+      .slice(0, topK)
+      .filter(({ score }) => isNear(query, score));
     const rows = await this.records(connection, namespace, best, query.included);
     // one that was deleted meanwhile is left out
     return best.flatMap(({ row, score }) => {
@@ -174,6 +177,10 @@ export class Searcher {
     const found = await connection.query<RecordRow>(text, [namespace, hits.map(({ row }) => row)], name);
     return new Map(found.rows.map((row) => [row.row, row]));
   }
+}
+
+function isNear({ minScore }: PreparedQuery, score: number): boolean {
+  return minScore === undefined || score >= minScore;
 }
 
 function ranked({ row, score }: ScoredRow): { row: string; score: number } {

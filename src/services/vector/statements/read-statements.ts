@@ -28,11 +28,30 @@ where r.namespace_id = (select id from space) and r.id = any($2::text[])`;
 }
 
 /** $1 namespace, $2 first row, $3 limit */
-export function rangeText(shape: IndexShape, included: Included, prefixed?: string): string {
+export function rangeText(shape: IndexShape, included: Included, condition?: string): string {
   return `with ${spaceCte(shape, '$1::text')}
 select ${recordColumns(shape, included, 'r')} from ${shape.records} r
-where r.namespace_id = (select id from space) and r.row >= $2::bigint${prefixed === undefined ? '' : ` and ${prefixed}`}
+where r.namespace_id = (select id from space) and r.row >= $2::bigint${condition === undefined ? '' : ` and ${condition}`}
 order by r.row limit $3::int`;
+}
+
+/** $1 namespace */
+export function countText({ records, ...shape }: IndexShape, condition: string): string {
+  return `with ${spaceCte({ records, ...shape }, '$1::text')}
+select count(*) as count from ${records} where namespace_id = (select id from space) and ${condition}`;
+}
+
+/**
+ * $1 namespace, $2 path, $3 limit. Values of a field, elements of an array each, by how many records have them. A record counts
+ * once for a value.
+ */
+export function facetsText({ records, ...shape }: IndexShape, condition: string): string {
+  return `with ${spaceCte({ records, ...shape }, '$1::text')}
+select one.value::text as value, count(*) as count from ${records} r cross join lateral (
+  select distinct value from jsonb_path_query(r.metadata, $2::jsonpath, '{}', true) as value
+  where jsonb_typeof(value) in ('string', 'number', 'boolean')) one
+where r.namespace_id = (select id from space) and ${condition}
+group by one.value order by count(*) desc, one.value limit $3::int`;
 }
 
 /** $1 namespace, $2 rows */

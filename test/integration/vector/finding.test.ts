@@ -1,0 +1,213 @@
+import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { TOKENS } from '../../support/tokens.js';
+import { dropSchema, vectorCaller } from '../../support/vector.js';
+
+const SCHEMA = 'test_vector_finding';
+let gateway: RunningGateway;
+let index: ReturnType<typeof vectorCaller>;
+let hybrid: ReturnType<typeof vectorCaller>;
+
+const METADATA = [
+  { genre: 'drama', year: 1990, tags: ['a', 'b'], 'odd key.[x]': { 'in"ner': 1 } },
+  { genre: 'drama', year: 2001, tags: ['b'], nested: { deep: [{ v: 1 }, { v: 2 }] } },
+  { genre: 'noir', year: 1950, tags: [], seen: true },
+  { genre: 'comedy', year: 2020 },
+  {},
+];
+
+beforeAll(async () => {
+  await dropSchema(SCHEMA);
+  const common = { dimension: 2, token: TOKENS.vector, maxPage: 100 };
+  gateway = await startGateway({
+    vector: {
+      database: { schema: SCHEMA },
+      indexes: [
+        { ...common, name: 'main', path: '/main' },
+        { ...common, name: 'hybrid', path: '/hybrid', type: 'HYBRID' },
+      ],
+    },
+  });
+  index = vectorCaller(`${gateway.url}/main`);
+  hybrid = vectorCaller(`${gateway.url}/hybrid`);
+  await index(
+    '/upsert',
+    METADATA.map((metadata, i) => ({ id: `film-${i}`, vector: [1, i], metadata })),
+  );
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await dropSchema(SCHEMA);
+});
+
+const ids = (result: unknown) =>
+  (result as { id: string }[]).map(({ id }) => id.replace('film-', '')).join('');
+const found = async (filter: unknown) =>
+  [...ids((await index('/query', { vector: [1, 0], topK: 10, filter })).result)].sort().join('');
+
+describe('a filter as JSON', () => {
+  it.each([
+    [{ genre: 'drama' }, '01'],
+    [{ year: { $gte: 1990, $lt: 2020 } }, '01'],
+    [{ genre: { $ne: 'drama' } }, '23'],
+    [{ genre: { $in: ['noir', 'comedy'] } }, '23'],
+    [{ genre: { $nin: ['noir', 'comedy'] } }, '01'],
+    [{ tags: { $contains: 'b' } }, '01'],
+    [{ genre: { $glob: '*o*' } }, '23'],
+    [{ seen: { $exists: true } }, '2'],
+    [{ genre: { $exists: false } }, '4'],
+    [{ seen: true }, '2'],
+    [{ $or: [{ year: 1950 }, { $and: [{ genre: 'drama' }, { year: { $gt: 2000 } }] }] }, '12'],
+    [{ genre: 'drama', year: 2001 }, '1'],
+    [{ 'nested.deep[1].v': 2 }, '1'],
+    [{ '"odd key.[x]"."in\\"ner"': 1 }, '0'],
+  ])('%j finds %s', async (filter, expected) => {
+    expect(await found(filter)).toBe(expected);
+  });
+
+  it.each([
+    [{}, 'filter: expected a field, $and or $or'],
+    [{ $not: 1 }, 'filter.$not: expected a field, $and or $or'],
+    [{ $and: [] }, 'filter.$and: expected an array of conditions'],
+    [{ $or: [1] }, 'filter.$or[0]: expected an object'],
+    [{ year: { $gte: 'x' } }, 'filter.year.$gte: expected a number'],
+    [{ year: { $near: 1 } }, 'filter.year.$near: expected $eq'],
+    [{ year: null }, 'filter.year: expected a text, a number'],
+    [{ year: {} }, 'filter.year: expected $eq'],
+    [{ year: { $in: [] } }, 'filter.year.$in: expected an array of values'],
+    [{ 'a..b': 1 }, 'expected a key'],
+    [{ 'a\u0000': 1 }, 'U+0000'],
+    [{ a: '\ud800' }, 'lone surrogates'],
+    [['drama'], 'expected text or an object'],
+  ])('%j is refused with its place', async (filter, words) => {
+    const reply = await index('/query', { vector: [1, 0], topK: 1, filter });
+    expect([reply.status, reply.error]).toEqual([400, expect.stringContaining(words)]);
+  });
+
+  it('is bounded in depth and in number', async () => {
+    let deep: unknown = { a: 1 };
+    for (let i = 0; i < 70; i++) deep = { $and: [deep] };
+    expect((await index('/query', { vector: [1, 0], filter: deep })).error).toContain('in each other');
+    const many = { a: { $in: Array.from({ length: 2_000 }, (_, i) => i) } };
+    expect((await index('/query', { vector: [1, 0], filter: many })).error).toContain('at most 1000');
+  });
+});
+
+it.each([
+  [`"genre" = 'drama'`, '01'],
+  [`"odd key.[x]"."in\\"ner" = 1`, '0'],
+  [`'odd key.[x]'.'in"ner' < 2`, '0'],
+  [`HAS FIELD "odd key.[x]"`, '0'],
+  [`nested."deep"[0].v = 1`, '1'],
+  [`nested.'deep'[#-1].v = 2 AND "year" > 2000`, '1'],
+])('keys in quotes: %s', async (filter, expected) => {
+  expect(await found(filter)).toBe(expected);
+});
+
+it('leaves out what is not near enough', async () => {
+  await index('/upsert/near', [
+    { id: 'same', vector: [1, 0] },
+    { id: 'across', vector: [0, 1] },
+    { id: 'against', vector: [-1, 0] },
+  ]);
+  const query = async (minScore: number) =>
+    (await index('/query/near', { vector: [1, 0], topK: 3, minScore })).result as { id: string }[];
+  expect((await query(0.4)).map(({ id }) => id)).toEqual(['same', 'across']);
+  expect((await query(0.9)).map(({ id }) => id)).toEqual(['same']);
+  expect(await query(1.1)).toEqual([]);
+  expect((await query(0)).length).toBe(3);
+});
+
+describe('a query by id', () => {
+  it('finds what is near to the record, and not the record', async () => {
+    const near = (await index('/query', { id: 'film-2', topK: 2 })).result as { id: string; score: number }[];
+    const byVector = (await index('/query', { vector: [1, 2], topK: 3 })).result as typeof near;
+    expect(near).toEqual(byVector.filter(({ id }) => id !== 'film-2'));
+    const several = await index('/query', [
+      { id: 'film-0', topK: 1 },
+      { vector: [1, 4], topK: 1 },
+    ]);
+    expect((several.result as { id: string }[][]).map(([first]) => first?.id)).toEqual(['film-1', 'film-4']);
+  });
+
+  it('takes both parts of a hybrid record', async () => {
+    const sparse = (i: number) => ({ indices: [1, i + 2], values: [1, 0.5] });
+    await hybrid(
+      '/upsert',
+      [0, 1, 2].map((i) => ({ id: `h${i}`, vector: [1, i], sparseVector: sparse(i) })),
+    );
+    const near = (await hybrid('/query', { id: 'h1', topK: 5 })).result as { id: string }[];
+    expect(near.map(({ id }) => id).sort()).toEqual(['h0', 'h2']);
+  });
+
+  it('is refused for a record that is not there, and beside a vector', async () => {
+    expect(await index('/query', { id: 'nobody', topK: 2 })).toMatchObject({
+      status: 404,
+      error: 'body.0.id: there is no such record',
+    });
+    expect((await index('/query', { id: 'film-1', vector: [1, 1] })).status).toBe(422);
+  });
+});
+
+describe('by metadata', () => {
+  const filter = { genre: { $in: ['drama', 'noir'] } };
+
+  it('records are counted, in all or in part', async () => {
+    const count = async (body?: unknown) => (await index('/count', body)).result;
+    expect(await count()).toEqual({ count: 5 });
+    expect(await count({ filter })).toEqual({ count: 3 });
+    expect(await count({ prefix: 'film-1' })).toEqual({ count: 1 });
+    expect(await count({ prefix: 'film-1', filter: "genre = 'noir'" })).toEqual({ count: 0 });
+    expect((await index('/count/nowhere', { filter })).result).toEqual({ count: 0 });
+    expect((await index('/count', { filtre: 'x' })).status).toBe(400);
+  });
+
+  it('values of a field are counted, the most frequent first', async () => {
+    const facets = async (body: unknown) => (await index('/facets', body)).result;
+    expect(await facets({ field: 'genre' })).toEqual([
+      { value: 'drama', count: 2 },
+      { value: 'comedy', count: 1 },
+      { value: 'noir', count: 1 },
+    ]);
+    // elements of arrays each, once a record
+    expect(await facets({ field: 'tags', filter: { year: { $gte: 1990 } } })).toEqual([
+      { value: 'b', count: 2 },
+      { value: 'a', count: 1 },
+    ]);
+    expect(await facets({ field: 'year', limit: 1, filter })).toHaveLength(1);
+    expect(await facets({ field: 'nested.deep.v' })).toEqual([
+      { value: 1, count: 1 },
+      { value: 2, count: 1 },
+    ]);
+    expect(await facets({ field: 'nobody' })).toEqual([]);
+    expect((await index('/facets', { field: 'a..b' })).status).toBe(400);
+    expect((await index('/facets', {})).status).toBe(400);
+  });
+
+  it('records are read, page by page, as lines and by fetch', async () => {
+    const first = (await index('/range', { cursor: '0', limit: 2, filter })).result as {
+      nextCursor: string;
+      vectors: { id: string }[];
+    };
+    expect(ids(first.vectors)).toBe('01');
+    const rest = (await index('/range', { cursor: first.nextCursor, limit: 2, filter }))
+      .result as typeof first;
+    expect([ids(rest.vectors), rest.nextCursor]).toEqual(['2', '']);
+    expect(ids((await index('/fetch', { filter })).result)).toBe('012');
+    const reply = await fetch(`${gateway.url}/main/range`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${TOKENS.vector}`, accept: 'application/x-ndjson' },
+      body: JSON.stringify({ cursor: '0', filter }),
+    });
+    expect((await reply.text()).trim().split('\n')).toHaveLength(3);
+    expect((await index('/fetch', { ids: ['film-1'], filter })).status).toBe(400);
+  });
+
+  it('records are deleted by a filter as JSON', async () => {
+    await index('/upsert/gone', [
+      { id: 'a', vector: [1, 1], metadata: { old: true } },
+      { id: 'b', vector: [1, 1], metadata: { old: false } },
+    ]);
+    expect((await index('/delete/gone', { filter: { old: true } })).result).toEqual({ deleted: 1 });
+    expect((await index('/count/gone')).result).toEqual({ count: 1 });
+  });
+});
