@@ -11,6 +11,7 @@ export const ERRORS = {
   limit_reached: [412, 'A configured limit is reached.'],
   not_served: [412, 'This gateway does not serve that.'],
   payload_too_large: [413, 'The request is too large.'],
+  unsupported_encoding: [415, 'The content coding of the body is not one that is taken.'],
   expectation_failed: [417, 'Only the expectation 100-continue can be met.'],
   unprocessable: [422, 'The request cannot be processed.'],
   too_many_requests: [429, 'Too many requests.'],

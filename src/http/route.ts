@@ -85,6 +85,8 @@ export interface RouteDescription {
   readonly changesData?: boolean;
   /** Whether a token that may only read may call it, where `changesData` does not decide. */
   readonly isForReaders?: boolean;
+  /** Its body stays as it was packed (Content-Encoding), for somebody else to unpack. */
+  readonly keepsEncoding?: boolean;
   /** It asks for no credentials: whoever knows the path may call it. All routes of its path must. */
   readonly isOpen?: boolean;
   /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */

@@ -104,6 +104,7 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     ...(route.isOpen === true ? [] : [401]),
     404,
     413,
+    ...(route.keepsEncoding === true ? [] : [415]),
     503,
     504,
     ...(route.errors ?? []),

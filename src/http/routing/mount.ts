@@ -4,6 +4,7 @@ import { ByteBudget } from '../../lib/byte-budget.js';
 import { joinedTexts } from '../../lib/json/joined-texts.js';
 import { nextTurn } from '../../lib/slices.js';
 import { hasBody, NOTHING, readBody } from '../body.js';
+import { decodedBody, decoderFor, refuseCoding } from '../content-coding.js';
 import { HttpError, toHttpError } from '../errors.js';
 import { errorSender } from '../exchange/error-sender.js';
 import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
@@ -125,10 +126,14 @@ function takesRoom(request: MountedRequest, room: ByteBudget, limit: number): bo
 }
 
 /** A body that keeps coming has the time that `http.requestTimeoutMs` gives it: the deadline of the answer begins behind it. */
-async function bodyOf(request: Request, exchange: Exchange, limit: number): Promise<Buffer> {
+async function bodyOf(request: Request, route: BoundRoute, instance: ServiceInstance): Promise<Buffer> {
+  const { exchange } = request as MountedRequest;
+  const limit = limitOf(route, instance);
+  const decode = route.keepsEncoding === true ? undefined : decoderFor(request.headers);
   exchange.bodyProgress();
-  const body = await readBody(request, limit, () => exchange.bodyProgress());
+  const sent = await readBody(request, limit, () => exchange.bodyProgress());
   exchange.bodyDone();
+  const body = decode === undefined ? sent : await decodedBody(sent, decode, limit);
   if (body.length > TURN_BYTES) await nextTurn();
   return body;
 }
@@ -143,7 +148,7 @@ async function serveRaw(
   instance: ServiceInstance,
 ): Promise<void> {
   const { exchange } = request as MountedRequest;
-  const body = hasBody(request) ? await bodyOf(request, exchange, limitOf(route, instance)) : NOTHING;
+  const body = hasBody(request) ? await bodyOf(request, route, instance) : NOTHING;
   exchange.limitTo(instance.timeoutMs);
   refuseReader(route, exchange);
   const { method, url: target, originalUrl, headers: given } = request;
@@ -166,12 +171,13 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
   if (route.bodyFlow?.takes(request.headers)) {
     const params = checked(route.request?.params, 'path', () => request.params) as never;
     refuseReader(route, exchange);
+    refuseCoding(request.headers);
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
     await sendValue(exchange, route, value);
     return;
   }
-  const body = await bodyOf(request, exchange, limitOf(route, instance));
+  const body = await bodyOf(request, route, instance);
   const read = inputOf(route, request, body, instance.headerAlias);
   const input = read instanceof Promise ? await read : read;
   exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);

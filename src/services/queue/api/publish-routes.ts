@@ -99,6 +99,7 @@ const publishRoute: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.publish',
+  keepsEncoding: true,
   summary:
     'Takes a message for the URL or URL group in the path and delivers it at least once. Answers when the message is safe in Postgres and RabbitMQ.',
   methods: ['POST'],
@@ -121,6 +122,7 @@ const enqueueRoute: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.enqueue',
+  keepsEncoding: true,
   summary:
     'The same through a queue that keeps the order: a message begins when the one before it and its callbacks are done. Makes the queue if need be.',
   methods: ['POST'],

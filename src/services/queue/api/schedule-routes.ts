@@ -74,6 +74,7 @@ const create: RawRoute<QueueDeps> = {
   ...creation,
   prefix: true,
   operationId: 'queue.createSchedule',
+  keepsEncoding: true,
   path: '/v2/schedules',
   documentedPath: '/v2/schedules/*destination',
   handle: (request, context, deps) => createSchedule(publishOf(request, context), deps),

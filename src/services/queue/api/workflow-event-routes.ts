@@ -160,6 +160,7 @@ const hook: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.workflowHook',
+  keepsEncoding: true,
   summary:
     'The webhook of a workflow run, as context.createWebhook makes it. Needs no token: the ids in the path are the secret. One request serves one context.waitForWebhook; it is kept until the run waits for it.',
   methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],

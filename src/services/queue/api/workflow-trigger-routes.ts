@@ -45,6 +45,7 @@ const triggerRoute: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.trigger',
+  keepsEncoding: true,
   summary:
     'Starts a run of the workflow at the URL in the path, with the body as its payload; for those who have no SDK. Headers as for a publish, and Upstash-Workflow-RunId.',
   methods: ['POST'],

@@ -22,11 +22,11 @@ class JsonFilterParser {
   private operands = 0;
 
   all(conditions: Conditions, place: string, depth: number): Filter {
-    const entries = Object.entries(conditions);
-    if (entries.length === 0) throw wrong(place, 'a field, $and or $or');
+    const names = namesOf(conditions, place);
+    if (names.length === 0) throw wrong(place, 'a field, $and or $or');
     return joined(
       'and',
-      entries.map(([name, value]) => this.member(name, value, place, depth)),
+      names.map((name) => this.member(name, conditions[name], place, depth)),
     );
   }
 
@@ -48,11 +48,12 @@ class JsonFilterParser {
     const path = parsePath(name, 0);
     if (typeof value !== 'object' || value === null)
       return { is: 'equal', path, value: literal(value, here), negated: false };
-    const operators = Object.entries(asConditions(value, here));
+    const conditions = asConditions(value, here);
+    const operators = namesOf(conditions, here);
     if (operators.length === 0) throw wrong(here, OPERATORS);
     return joined(
       'and',
-      operators.map(([operator, operand]) => this.comparison(path, operator, operand, here)),
+      operators.map((operator) => this.comparison(path, operator, conditions[operator], here)),
     );
   }
 
@@ -100,6 +101,13 @@ class JsonFilterParser {
 
 function joined(is: 'and' | 'or', of: readonly Filter[]): Filter {
   return of.length === 1 ? (of[0] as Filter) : { is, of };
+}
+
+/** Counted before anything is made of them: 65,536 are the most of a body. */
+function namesOf(conditions: Conditions, place: string): string[] {
+  const names = Object.keys(conditions);
+  if (names.length > MAX_OPERANDS) throw wrong(place, `at most ${MAX_OPERANDS} conditions and values`);
+  return names;
 }
 
 function asConditions(value: unknown, place: string): Conditions {

@@ -11,7 +11,12 @@ export const MAX_QUERIES = 100;
 export type FilterInput = string | Readonly<Record<string, unknown>>;
 
 export const filter = z
-  .union([z.string(), z.record(z.string(), z.unknown())], { error: 'expected text or an object' })
+  .custom<FilterInput>(
+    (value) =>
+      typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value)),
+    'expected text or an object',
+  )
+  .meta({ anyOf: [{ type: 'string' }, { type: 'object' }] })
   .nullish()
   .transform((value) => (isNone(value) ? undefined : value))
   .describe(

@@ -65,6 +65,10 @@ export const ODD_HEADERS = [
   }),
   (_, auth) => ({
     wire: message({ target: '/kv', headers: [auth, ['Content-Encoding', 'gzip']], body: gzipSync(PING) }),
+    expected: PONG,
+  }),
+  (_, auth) => ({
+    wire: message({ target: '/kv', headers: [auth, ['Content-Encoding', 'gzip']], body: PING }),
     expected: { form: 'error', statuses: [400] },
   }),
   (r, auth) => ({
