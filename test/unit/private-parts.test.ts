@@ -124,6 +124,22 @@ describe('Node', () => {
     expect(calls).toBe(1);
   });
 
+  relies("a response's event 'socket'", 'src/http/exchange/exchange.ts', async () => {
+    const seen: string[] = [];
+    const waiting: ServerResponse[] = [];
+    const server = createServer((_, response) => {
+      seen.push(response.socket === null ? 'waits' : 'has it');
+      response.once('socket', () => {
+        seen.push('gets it');
+        response.end('two');
+      });
+      waiting.push(response);
+      if (waiting.length === 2) waiting[0]?.end('one');
+    });
+    await exchange(await listening(server), `GET / HTTP/1.1\r\nHost: a\r\n\r\n${LAST}`);
+    expect(seen).toEqual(['has it', 'waits', 'gets it']);
+  });
+
   relies("the place of Node's own listener of 'finish'", 'src/http/exchange/exchange.ts', async () => {
     const seen: boolean[] = [];
     const server = createServer((_, response) => {

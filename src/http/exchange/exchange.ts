@@ -118,6 +118,23 @@ export class Exchange implements RouteContext {
     this.deadline = this.core.now() + timeoutMs;
   }
 
+  /**
+   * Resolves when the replies before it on its connection are out, or nothing can be sent any more; its deadline rests
+   * meanwhile. Of a reply that is made piece by piece nothing need be there before.
+   */
+  async turn(): Promise<void> {
+    const { response, core } = this;
+    if (response.socket !== null || this.isOver) return;
+    const leftMs = this.deadline - core.now();
+    this.deadline = Number.POSITIVE_INFINITY;
+    await new Promise<void>((resolve) => {
+      // Node's own word for it (node:_http_server, `assignSocket`)
+      response.once('socket', () => resolve());
+      this.onOver(() => resolve());
+    });
+    this.limitTo(leftMs);
+  }
+
   /** The body is being read; every chunk calls it again, `bodyDone` ends it. */
   bodyProgress(): void {
     this.readingSince = this.core.now();

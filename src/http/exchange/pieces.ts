@@ -84,7 +84,13 @@ class PieceReader {
  * fast reader takes at once is written, and its `drain` told, without a turn of the loop.
  */
 export async function sendPieces(exchange: Exchange, { contentType, pieces }: Pieces): Promise<void> {
+  // 2,000 lists that were asked for at once on one connection would each hold what comes first of it
+  await exchange.turn();
   const iterator = pieces[Symbol.asyncIterator]();
+  if (exchange.isOver) {
+    await iterator.return?.();
+    return;
+  }
   let next = await iterator.next();
   const response = exchange.beginPieces(contentType);
   try {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type ErrorCode, HttpError } from '../../http/errors.js';
 import { KafkaTimeout } from './kafka/kafka-connection.js';
 import { errorType } from './kafka/kafkajs-internals.js';
+import { SASL_REFUSED } from './kafka/sasl.js';
 
 /** The body of every error of this contract. */
 export const errorSchema = z.object({ error: z.string(), status: z.int() });
@@ -117,9 +118,10 @@ const TLS_CODE = /CERT|SIGNATURE|ISSUER|_CA$|HOSTNAME_MISMATCH|^ERR_(TLS|SSL)_|^
 
 /** Why a broker that can be reached is of no use, for operators, with the key to look at; `undefined` for any other trouble. */
 export function refusalOf(error: unknown): string | undefined {
-  for (const { name, code } of causes(error)) {
-    if (name === 'KafkaJSSASLAuthenticationError')
-      return "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)";
+  for (const { name, message, code } of causes(error)) {
+    if (name === 'OutboundError') return `${message} (broker.clusters[].sasl.oauth)`;
+    if (name === SASL_REFUSED)
+      return "Kafka refuses the gateway's SASL mechanism, user, password or token (broker.clusters[].sasl)";
     if (code !== undefined && TLS_CODE.test(code))
       return `TLS with Kafka fails: ${code} (broker.clusters[].tls)`;
   }

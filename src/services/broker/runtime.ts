@@ -50,7 +50,7 @@ function openCluster(
 ): ServiceInstance {
   const { log, lifecycle, now } = runtime;
   const { brokers, connectTimeoutMs, timeoutMs } = config;
-  const security = securityOf(config);
+  const security = securityOf(config, runtime);
   const cluster = new Cluster({ brokers, security, connectTimeoutMs, log, lifecycle, now });
   const client = { brokers, security, connectTimeoutMs, log };
   const declared = config.topics.map(parseDeclaredTopic);

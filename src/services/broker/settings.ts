@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HOST_AND_PORT } from '../../lib/address.js';
+import { oauthSettings } from '../../lib/outbound/access-token.js';
 import {
   basePath,
   instanceName,
@@ -78,21 +79,28 @@ const tls = z
 const sasl = z
   .strictObject({
     mechanism: z
-      .enum(['plain', 'scram-sha-256', 'scram-sha-512'])
+      .enum(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'])
       .nullable()
       .default(null)
       .describe('How the gateway proves to the brokers who it is; null where they do not ask.'),
     username: z.string().min(1).nullable().default(null).describe('Name of the gateway in Kafka.'),
     password: z.string().min(1).nullable().default(null).meta({ secret: true }).describe('Its password.'),
+    oauth: oauthSettings.prefault({}).describe('Who gives the tokens of oauthbearer.'),
   })
   .refine(
-    ({ mechanism, username, password }) => mechanism === null || (username !== null && password !== null),
+    ({ mechanism, username, password }) =>
+      mechanism === null || mechanism === 'oauthbearer' || (username !== null && password !== null),
     {
       error: 'a mechanism needs username and password',
     },
   )
+  .refine(({ mechanism, oauth }) => (mechanism === 'oauthbearer') === (oauth.tokenUrl !== null), {
+    error: 'oauthbearer and oauth.tokenUrl belong together',
+    path: ['oauth', 'tokenUrl'],
+  })
   .refine(
-    ({ mechanism, username, password }) => mechanism !== null || (username === null && password === null),
+    ({ mechanism, username, password }) =>
+      (mechanism !== null && mechanism !== 'oauthbearer') || (username === null && password === null),
     {
       error: 'expected a mechanism beside username and password, which nobody would be told',
     },

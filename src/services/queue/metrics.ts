@@ -1,6 +1,6 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
 import type { MetricRegistry } from '../../lib/metric-source.js';
-import type { PlacesStats } from './destinations/visitor.js';
+import type { PlacesStats } from './destinations/attempts.js';
 import type { Conclusion } from './message/conclusion.js';
 
 const LATENESS = 'portico_queue_lateness_seconds';

@@ -8,7 +8,7 @@ import { Outbound } from '../../lib/outbound/outbound.js';
 import { type Database, migrate, openDatabase } from '../../lib/postgres/postgres.js';
 import { givenTlsFiles } from '../../lib/tls.js';
 import type { Backend, ServiceInstance, ServiceRuntime } from '../service.js';
-import { AccessTokens, tokenSources } from './delivery/access-tokens.js';
+import { AccessTokens } from './delivery/access-tokens.js';
 import { openDelivery } from './delivery.js';
 import type { QueueDeps } from './deps.js';
 import { DestinationPlaces } from './destinations/destination-places.js';
@@ -78,7 +78,8 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
   const ways = waysOf(config);
   const outbound = new Outbound(guard, ways);
   lifecycle.onStop('queue connections to destinations', () => outbound.close());
-  const tokens = openTokens(config, runtime, ways);
+  const tokens = new AccessTokens(config.destinations, ways, runtime.now);
+  lifecycle.onStop('queue access tokens', () => tokens.close());
   const parts = openParts(config, runtime, database, publisher);
   const stopping = new AbortController();
   const prepare = async () => {
@@ -144,22 +145,6 @@ function waysOf({ proxyUrl, deliveryCa, destinations }: QueueSettings): Ways {
       host === null || givenTlsFiles(tls).length === 0 ? [] : [{ host, tls }],
     ),
   };
-}
-
-/** Servers of tokens may be private ones: the operator names them, no sender can. */
-function openTokens(
-  { destinations }: QueueSettings,
-  { lifecycle, now }: ServiceRuntime,
-  ways: Ways,
-): AccessTokens {
-  const sources = tokenSources(destinations);
-  const urls = [...sources.values()].map(({ tokenUrl }) => new URL(tokenUrl));
-  const guard = new AddressGuard(urls.map(({ hostname }) => hostname.replace(/^\[(.*)\]$/, '$1')));
-  const outbound = new Outbound(guard, ways);
-  lifecycle.onStop('queue connections to servers of tokens', () => outbound.close());
-  const tokens = new AccessTokens(sources, outbound, now);
-  lifecycle.onStop('queue access tokens', () => tokens.stop());
-  return tokens;
 }
 
 /** Results of steps may be larger than messages; those of a publish are looked at again when it is read. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { oauthSettings } from '../../lib/outbound/access-token.js';
 import { isAllowEntry, isHostEntry } from '../../lib/outbound/address-guard.js';
 import {
   backendUrl,
@@ -106,36 +107,6 @@ const workflowSettings = z.strictObject({
     .default(MAX_ATTEMPT_S)
     .describe('Longest time for one attempt of such a call, in seconds.'),
 });
-
-const text = (what: string) => z.string().min(1).max(4_096).nullable().default(null).describe(what);
-
-const oauthSettings = z
-  .strictObject({
-    tokenUrl: z
-      .string()
-      .refine((url) => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol), {
-        error: 'expected a URL that starts with http:// or https://',
-      })
-      .nullable()
-      .default(null)
-      .describe(
-        'Where tokens are had, by client credentials (RFC 6749, 4.4); deliveries without an Authorization of their own carry them. null: none.',
-      ),
-    clientId: text('Who asks for tokens.'),
-    clientSecret: secret().nullable().default(null).describe('By what it proves itself.'),
-    scope: text('What is asked for, if the server wants to know.'),
-    audience: text('For whom, if the server wants to know.'),
-    credentialsIn: z
-      .enum(['header', 'body'])
-      .default('header')
-      .describe('Where id and secret are sent: as Basic credentials, or as fields of the form.'),
-  })
-  .superRefine(({ tokenUrl, clientId, clientSecret }, context) => {
-    if (tokenUrl === null) return;
-    for (const [key, value] of Object.entries({ clientId, clientSecret }))
-      if (value === null)
-        context.addIssue({ code: 'custom', path: [key], message: 'missing, although there is a tokenUrl' });
-  });
 
 const destinationSettings = z
   .strictObject({

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { brokerClient } from '../../support/broker/kafka.js';
 import { DISTANT_MS, type SecureKafka, startSecureKafka } from '../../support/broker/kafka-server.js';
 import { eventually, PROMPT_MS } from '../../support/eventually.js';
@@ -44,6 +47,99 @@ test.each(['plain', 'scram-sha-256', 'scram-sha-512'] as const)(
   },
 );
 
+describe('oauthbearer', () => {
+  let asked: { authorization: string | undefined; form: string }[];
+  let server: Server;
+  /** What the server of tokens gives: a claim of who it is, for so many seconds. */
+  let give: () => { sub: string; expiresIn: number; endedFor?: number } | undefined;
+
+  beforeEach(async () => {
+    asked = [];
+    give = () => ({ sub: 'gateway', expiresIn: 3_600 });
+    server = createServer((request, response) => {
+      let form = '';
+      request.on('data', (chunk) => {
+        form += chunk;
+      });
+      request.on('end', () => {
+        asked.push({ authorization: request.headers.authorization, form });
+        const given = give();
+        if (given === undefined) {
+          response.writeHead(500).end();
+          return;
+        }
+        const { sub, expiresIn, endedFor = 0 } = given;
+        const now = Math.floor(Date.now() / 1_000) - endedFor;
+        const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+        const claims = { sub, iat: now, exp: now + expiresIn };
+        const token = `${part({ alg: 'none' })}.${part(claims)}.`;
+        response.end(JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: expiresIn }));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const cluster = () => {
+    const tokenUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+    const oauth = { tokenUrl, clientId: 'me', clientSecret: 'secret-of-the-client', scope: 'kafka' };
+    return { tls: { enabled: true, ca: kafka.ca }, sasl: { mechanism: 'oauthbearer', oauth } };
+  };
+
+  test('one token serves all connections; topics are administered with it, too', async () => {
+    const topic = 'over-oauthbearer';
+    const users = [{ username: TOKENS.username, password: TOKENS.password, topicAdmin: true }];
+    await withGateway({ ...cluster(), topics: [topic], users }, async (call, url) => {
+      await eventually(async () => expect((await fetch(`${url}/readyz`)).status).toBe(200));
+      expect((await call(`/produce/${topic}`, { value: 'by token' })).status).toBe(200);
+      const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
+      const { body } = await call(`/consume/g/i/${topic}?timeout=30000`, undefined, { headers });
+      expect(body.map(({ value }) => value)).toEqual(['by token']);
+      expect((await call(`/topics/${topic}`, undefined, { method: 'GET' })).status).toBe(200);
+      expect(asked).toEqual([
+        {
+          authorization: `Basic ${Buffer.from('me:secret-of-the-client').toString('base64')}`,
+          form: 'grant_type=client_credentials&scope=kafka',
+        },
+      ]);
+    });
+  });
+
+  test('without a token: 503 and not ready, with the cause; served as soon as there is one', async () => {
+    give = () => undefined;
+    await withGateway(cluster(), async (call, url) => {
+      const refused = await call<{ error: string }>('/topics');
+      expect([refused.status, refused.body.error]).toEqual([503, expect.not.stringContaining('127.0.0.1')]);
+      const reasons = await fetch(`${url}/readyz`, {
+        headers: { authorization: `Bearer ${TOKENS.metrics}` },
+      });
+      expect(await reasons.text()).toMatch(
+        /no access token was given by 127[^"]*status 500 \(broker\.clusters\[\]\.sasl\.oauth\)/,
+      );
+      give = () => ({ sub: 'gateway', expiresIn: 3_600 });
+      await eventually(async () => expect((await call('/topics')).status).toBe(200));
+    });
+  });
+
+  test('a token that Kafka refuses is not kept', async () => {
+    // over before it begins, by its claims
+    give = () => ({ sub: 'gateway', expiresIn: 3_600, endedFor: 7_200 });
+    await withGateway(cluster(), async (call) => {
+      const refused = await call<{ error: string }>('/topics');
+      expect([refused.status, refused.body.error]).toEqual([
+        503,
+        'Kafka and the gateway do not trust each other.',
+      ]);
+      give = () => ({ sub: 'gateway', expiresIn: 3_600 });
+      await eventually(async () => expect((await call('/topics')).status).toBe(200));
+    });
+  });
+});
+
 test.each([
   [
     'a wrong password',
@@ -51,7 +147,7 @@ test.each([
       tls: { enabled: true, ca: kafka.ca },
       sasl: { mechanism: 'plain', username: kafka.username, password: 'wrong-one' },
     }),
-    "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)",
+    "Kafka refuses the gateway's SASL mechanism, user, password or token (broker.clusters[].sasl)",
   ],
   [
     'another wrong password',
@@ -59,7 +155,7 @@ test.each([
       tls: { enabled: true, ca: kafka.ca },
       sasl: { mechanism: 'scram-sha-512', username: kafka.username, password: 'wrong-one' },
     }),
-    "Kafka refuses the gateway's SASL mechanism, user or password (broker.clusters[].sasl)",
+    "Kafka refuses the gateway's SASL mechanism, user, password or token (broker.clusters[].sasl)",
   ],
   [
     'a certificate of an unknown authority',

@@ -74,10 +74,10 @@ it('a message of a paused queue whose attempt its destination puts off is held',
  * Stops the first message of a queue that a key has let in right before its claim.
  * @returns its id once it is there, and what lets it go on
  */
-function stopBeforeClaim(): { stopped: () => string | undefined; letGo: () => void } {
-  let letGo = () => {};
+function stopBeforeClaim(): { stopped: () => string | undefined; goOn: () => void } {
+  let goOn = () => {};
   const gate = new Promise<void>((resolve) => {
-    letGo = resolve;
+    goOn = resolve;
   });
   const claim = MessageStore.prototype.claim;
   let stopped: string | undefined;
@@ -93,7 +93,7 @@ function stopBeforeClaim(): { stopped: () => string | undefined; letGo: () => vo
     }
     return claim.call(this, ticket);
   });
-  return { stopped: () => stopped, letGo };
+  return { stopped: () => stopped, goOn };
 }
 
 it('a message that its key had let in when its queue was paused is let in anew', async () => {
@@ -103,14 +103,14 @@ it('a message that its key had let in when its queue was paused is let in anew',
     else response.end();
   });
   const urls = () => receiver.received.map(({ url }) => url);
-  const { stopped, letGo } = stopBeforeClaim();
+  const { stopped, goOn } = stopBeforeClaim();
   try {
     const limit = { 'upstash-flow-control-key': 'one', 'upstash-flow-control-value': 'parallelism=1' };
     const id = await enqueue('keyed', `${receiver.url}/paused`, limit);
     await eventually(() => expect(stopped()).toBe(id));
     expect((await call('queues/keyed/pause')).status).toBe(200);
     expect(await heldOf(id)).toBe('order');
-    letGo();
+    goOn();
     // its room is another's now
     await publish(gateway, `${receiver.url}/other`, limit);
     await eventually(() => expect(urls()).toEqual(['/other']));
@@ -120,14 +120,14 @@ it('a message that its key had let in when its queue was paused is let in anew',
     for (const answer of answers) answer();
     await eventually(() => expect(urls()).toEqual(['/other', '/paused']));
   } finally {
-    letGo();
+    goOn();
     await receiver.stop();
   }
 });
 
 it('a message that its key had let in gives its room and its rate back when its queue is paused', async () => {
   const receiver = await startReceiver();
-  const { stopped, letGo } = stopBeforeClaim();
+  const { stopped, goOn } = stopBeforeClaim();
   try {
     const limit = { 'upstash-flow-control-key': 'both', 'upstash-flow-control-value': 'rate=1, period=1h' };
     const id = await enqueue('rated', `${receiver.url}/paused`, limit);
@@ -138,7 +138,7 @@ it('a message that its key had let in gives its room and its rate back when its 
     await eventually(() => expect(receiver.received.map(({ url }) => url)).toEqual(['/waits']));
     expect(await heldOf(id)).toBe('order');
   } finally {
-    letGo();
+    goOn();
     await receiver.stop();
   }
 });

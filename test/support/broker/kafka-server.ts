@@ -27,7 +27,7 @@ export interface SecureKafka {
 /** A round trip to `distant`, in ms. */
 export const DISTANT_MS = 400;
 
-/** A real Kafka of the test's own that lets in by TLS with SASL only (PLAIN, SCRAM-SHA-256 and -512). */
+/** A real Kafka of the test's own that lets in by TLS with SASL only (PLAIN, SCRAM-SHA-256 and -512, OAUTHBEARER). */
 export async function startSecureKafka(): Promise<SecureKafka> {
   const folder = await mkdtemp(join(tmpdir(), 'portico-test-kafka-'));
   const [username, password, storePassword] = ['gateway', secret(), secret()] as const;
@@ -44,13 +44,18 @@ export async function startSecureKafka(): Promise<SecureKafka> {
   const jaas = (module: string, rest: string) =>
     `org.apache.kafka.common.security.${module} required ${rest};`;
   const withTlsAndSasl = (listener: string) => ({
-    [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER',
     [`listener.name.${listener}.plain.sasl.jaas.config`]: jaas(
       'plain.PlainLoginModule',
       `user_${username}="${password}"`,
     ),
     [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: jaas('scram.ScramLoginModule', ''),
     [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: jaas('scram.ScramLoginModule', ''),
+    // takes tokens that nobody signed (Kafka's own for development)
+    [`listener.name.${listener}.oauthbearer.sasl.jaas.config`]: jaas(
+      'oauthbearer.OAuthBearerLoginModule',
+      'unsecuredLoginStringClaim_sub="broker"',
+    ),
     [`listener.name.${listener}.ssl.keystore.location`]: store,
     [`listener.name.${listener}.ssl.keystore.password`]: storePassword,
     [`listener.name.${listener}.ssl.key.password`]: storePassword,

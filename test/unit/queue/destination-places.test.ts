@@ -1,5 +1,5 @@
+import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/destinations/attempts.js';
 import { DestinationPlaces } from '../../../src/services/queue/destinations/destination-places.js';
-import type { Ending, Entry, PlacesOptions } from '../../../src/services/queue/destinations/visitor.js';
 import type { Ticket } from '../../../src/services/queue/message/message.js';
 
 const URL_A = 'http://a.example/1';

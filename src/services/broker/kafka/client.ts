@@ -1,8 +1,9 @@
 import kafkajs, { type LogEntry } from 'kafkajs';
 import type { Logger } from '../../../lib/logger.js';
 import type { DeclaredTopic } from './declared-topics.js';
-import type { KafkaSecurity } from './kafka-connection.js';
 import { calmIdleConnections } from './kafkajs-internals.js';
+import type { KafkaSecurity } from './sasl.js';
+import { saslOf } from './sasl.js';
 
 calmIdleConnections();
 
@@ -62,14 +63,16 @@ export async function emptyCluster(options: ClientOptions): Promise<void> {
 
 /** A connection of kafkajs' own for the time of `work`. @throws kafkajs' errors */
 export async function withAdmin<T>(
-  { brokers, security: { tls, sasl }, connectTimeoutMs, log }: ClientOptions,
+  { brokers, security, connectTimeoutMs, log }: ClientOptions,
   work: (admin: kafkajs.Admin) => Promise<T>,
 ): Promise<T> {
+  const { tls } = security;
+  const sasl = await saslOf(security);
   const kafka = new kafkajs.Kafka({
     brokers: [...brokers],
     clientId: 'portico',
     ...(tls === undefined ? {} : { ssl: tls }),
-    ...(sasl === undefined ? {} : { sasl: { ...sasl } as kafkajs.SASLOptions }),
+    ...(sasl === null ? {} : { sasl: sasl as kafkajs.SASLOptions }),
     connectionTimeout: connectTimeoutMs,
     requestTimeout: 10_000,
     logLevel: kafkajs.logLevel.WARN,

@@ -4,8 +4,9 @@ import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import { refusalOf, unavailable } from '../errors.js';
 import { Connections } from './connections.js';
-import type { KafkaConnection, KafkaSecurity, OwnCall } from './kafka-connection.js';
+import type { KafkaConnection, OwnCall } from './kafka-connection.js';
 import type { Api } from './kafkajs-internals.js';
+import type { KafkaSecurity } from './sasl.js';
 import { type MetadataReply, type Topic, topicsOf } from './topics.js';
 import { withSecond } from './waits.js';
 

@@ -4,7 +4,8 @@ import { type BackoffOptions, backoffDelay } from '../../../lib/backoff.js';
 import type { Logger } from '../../../lib/logger.js';
 import { unavailable } from '../errors.js';
 import { kafkaLogCreator } from './client.js';
-import { KafkaConnection, type KafkaSecurity, KafkaTimeout } from './kafka-connection.js';
+import { KafkaConnection, KafkaTimeout } from './kafka-connection.js';
+import type { KafkaSecurity } from './sasl.js';
 
 /** Pauses between tries at a broker that cannot be connected to: what asks meanwhile learns at once that it cannot. In ms. */
 const PAUSES: BackoffOptions = { initialMs: 50, maxMs: 1_000, factor: 2, jitter: 0.5 };

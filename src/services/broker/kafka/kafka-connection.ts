@@ -1,4 +1,3 @@
-import type { ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Address } from '../../../lib/address.js';
 import { within } from '../../../lib/within.js';
 import {
@@ -10,6 +9,7 @@ import {
   type Versions,
   type WireConnection,
 } from './kafkajs-internals.js';
+import { type KafkaSecurity, SASL_REFUSED, saslOf } from './sasl.js';
 
 export interface ConnectionOptions {
   readonly clientId: string;
@@ -18,15 +18,6 @@ export interface ConnectionOptions {
   /** kafkajs' log creator. */
   readonly logCreator: unknown;
   readonly security: KafkaSecurity;
-}
-
-/** How to get into the cluster. */
-export interface KafkaSecurity {
-  /** `undefined`: without TLS. */
-  readonly tls: TlsOptions | undefined;
-  readonly sasl:
-    | { readonly mechanism: string; readonly username: string; readonly password: string }
-    | undefined;
 }
 
 /** A request whose bytes are written and read here, and not by kafkajs. */
@@ -60,20 +51,23 @@ export class KafkaConnection {
   /** @throws kafkajs' KafkaJSConnectionError, or KafkaTimeout when the broker accepts and stays silent */
   static async open(address: Address, options: ConnectionOptions): Promise<KafkaConnection> {
     const { clientId, connectTimeoutMs, logCreator, security } = options;
+    const begin = performance.now();
+    const sasl = await saslOf(security);
     const connection = createConnection({
       ...address,
       clientId,
       connectTimeoutMs,
       logCreator,
       ssl: security.tls ?? null,
-      // kafkajs keeps its authenticator in the object
-      sasl: security.sasl === undefined ? null : { ...security.sasl },
+      sasl,
     });
     const opened = new KafkaConnection(address, connection);
     try {
-      await opened.handshake(connectTimeoutMs, security);
+      await opened.handshake(Math.max(1, connectTimeoutMs - (performance.now() - begin)), sasl !== null);
       return opened;
     } catch (error) {
+      // it may have been withdrawn before its time
+      if ((error as Error).name === SASL_REFUSED) security.token?.forget();
       opened.close();
       throw error;
     }
@@ -131,14 +125,14 @@ export class KafkaConnection {
     this.connection.socket?.destroy();
   }
 
-  private async handshake(timeoutMs: number, { sasl }: KafkaSecurity): Promise<void> {
+  private async handshake(timeoutMs: number, hasSasl: boolean): Promise<void> {
     const { connection } = this;
     const end = performance.now() + timeoutMs;
     const left = () => Math.max(1, Math.round(end - performance.now()));
     await this.within('connect', timeoutMs, connection.connect());
     this.versions = await this.apiVersions(left());
     connection.setVersions(this.versions);
-    if (sasl === undefined) return;
+    if (!hasSasl) return;
     connection.setSupportAuthenticationProtocol(this.versions[apiKeyOf('SaslAuthenticate')] !== undefined);
     await this.within('SaslAuthenticate', left(), connection.authenticate());
   }

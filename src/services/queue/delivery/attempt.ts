@@ -57,7 +57,8 @@ export async function attemptDelivery(
   const limits = limitsOf(message);
   const url = new URL(message.url);
   try {
-    const token = isAuthorized(message) ? undefined : await tokens.tokenFor(url);
+    const access = isAuthorized(message) ? undefined : tokens.at(url);
+    const token = await access?.value();
     const response = await outbound.send({
       url,
       method: message.method,
@@ -69,7 +70,7 @@ export async function attemptDelivery(
       budget: responses,
     });
     const { status, headers, body, truncated: isCut, release } = response;
-    if (status === 401 && token !== undefined) tokens.forget(url);
+    if (status === 401) access?.forget();
     return { kind: 'response', status, headers, body, isCut, release };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;

@@ -19,7 +19,7 @@ export class LeaseKeeper {
     this.held.add(message);
   }
 
-  letGo(message: ClaimedMessage): void {
+  drop(message: ClaimedMessage): void {
     this.held.delete(message);
   }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { Logger } from '../../../lib/logger.js';
+import type { Ending, Entry } from '../destinations/attempts.js';
 import type { DestinationPlaces } from '../destinations/destination-places.js';
-import type { Ending, Entry } from '../destinations/visitor.js';
 import { callbackMessages } from '../message/callbacks.js';
 import type { Conclusion } from '../message/conclusion.js';
 import { type AttemptResult, type Decision, decide } from '../message/decide.js';
@@ -102,7 +102,7 @@ export class Worker {
         );
         return 'served';
       }
-      leases.letGo(message);
+      leases.drop(message);
       this.tools.metrics.concluded(conclusion);
       this.tools.charge(conclusion.callbacks.length);
       await this.follow(conclusion, signal);
@@ -117,7 +117,7 @@ export class Worker {
       return await this.postpone(message, NOT_ATTEMPTED_MS, signal);
     } finally {
       if (result?.kind === 'response') result.release?.();
-      leases.letGo(message);
+      leases.drop(message);
       if (message.details.flow !== undefined)
         await heldMessages.releaseKey(message.details.flow.key, { unused });
     }
@@ -128,7 +128,7 @@ export class Worker {
       await this.untilWritten(message, signal, () => this.tools.runs.expire(message, signal));
       return 'served';
     } finally {
-      this.tools.leases.letGo(message);
+      this.tools.leases.drop(message);
     }
   }
 
@@ -149,7 +149,7 @@ export class Worker {
   private async postpone(message: ClaimedMessage, awayMs: number, signal: AbortSignal): Promise<Settlement> {
     const { store, leases, sender } = this.tools;
     if (!(await store.postpone(message, awayMs))) return 'served';
-    leases.letGo(message);
+    leases.drop(message);
     await sender.send({ id: message.id, attempt: message.attempt }, awayMs, signal);
     return 'served';
   }

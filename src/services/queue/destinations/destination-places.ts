@@ -1,18 +1,18 @@
+import {
+  type AttemptRequest,
+  type Ending,
+  type Entry,
+  type OpenAttempt,
+  type Place,
+  type PlacesOptions,
+  type PlacesStats,
+  type QueuedAttempt,
+  rejectionReason,
+} from './attempts.js';
 import { type DestinationView, KnownDestinations, newShare, type Share } from './known-destinations.js';
 import { Recalls } from './recalls.js';
 import { ReturnTimes } from './return-times.js';
 import { hasRoom, WAITING_BYTES } from './room.js';
-import {
-  type Ending,
-  type Entry,
-  type Guest,
-  type Place,
-  type PlacesOptions,
-  type PlacesStats,
-  rejectionReason,
-  type Visit,
-  type Visitor,
-} from './visitor.js';
 
 /** A place at a destination that still answers is worth waiting for so long, in ms: its queue moves. */
 const WAIT_MS = 250;
@@ -27,12 +27,12 @@ const TICK_MS = 100;
  * probe now and then.
  */
 export class DestinationPlaces {
-  private readonly destinations: KnownDestinations<Guest>;
+  private readonly destinations: KnownDestinations<QueuedAttempt>;
   private readonly returns = new ReturnTimes();
   private readonly recalls: Recalls;
   private readonly keys = new Map<string, Share>();
   /** Attempts with an active place, the oldest first. */
-  private readonly visits = new Set<Visit>();
+  private readonly attempts = new Set<OpenAttempt>();
   private readonly unclosed = new Set<Place>();
   private suspects = 0;
   private waiting = 0;
@@ -52,17 +52,17 @@ export class DestinationPlaces {
     });
   }
 
-  enter(visitor: Visitor): Entry | Promise<Entry> {
-    const destination = this.destinations.at(new URL(visitor.url).origin);
-    const key = this.keyOf(visitor);
-    this.recalls.drop(destination, visitor.ticket.id);
-    if (destination.circuit.state !== 'closed') return this.enterUnclosed(visitor, destination, key);
-    if (this.hasRoom(destination, key)) return this.begin(visitor, destination, key, false);
+  enter(request: AttemptRequest): Entry | Promise<Entry> {
+    const destination = this.destinations.at(new URL(request.url).origin);
+    const key = this.keyOf(request);
+    this.recalls.drop(destination, request.ticket.id);
+    if (destination.circuit.state !== 'closed') return this.enterUnclosed(request, destination, key);
+    if (this.hasRoom(destination, key)) return this.begin(request, destination, key, false);
     const { movedAt, slow } = destination;
     const moves = slow === false && this.options.now() - movedAt <= WAIT_MS;
     // those that wait hold active places
-    if (moves && this.queued < this.options.active / 8) return this.queue(visitor, destination);
-    return this.turnAway(visitor, destination, 'share');
+    if (moves && this.queued < this.options.active / 8) return this.queue(request, destination);
+    return this.turnAway(request, destination, 'share');
   }
 
   /** Destinations with attempts under way or a circuit that is not closed, at most `most`. */
@@ -80,66 +80,66 @@ export class DestinationPlaces {
     clearTimeout(this.timer);
   }
 
-  private keyOf({ flowKey }: Visitor): Share | undefined {
+  private keyOf({ flowKey }: AttemptRequest): Share | undefined {
     return flowKey === undefined ? undefined : (this.keys.get(flowKey) ?? newShare(flowKey));
   }
 
-  private enterUnclosed(visitor: Visitor, destination: Place, key: Share | undefined): Entry {
+  private enterUnclosed(request: AttemptRequest, destination: Place, key: Share | undefined): Entry {
     const { circuit } = destination;
     const now = this.options.now();
-    if (now >= circuit.nextProbeAt && this.visits.size < this.options.active) {
+    if (now >= circuit.nextProbeAt && this.attempts.size < this.options.active) {
       circuit.probeBegins(now);
-      return this.begin(visitor, destination, key, true);
+      return this.begin(request, destination, key, true);
     }
-    const heldMs = Math.min(visitor.overdueMs, now - (circuit.openSince ?? now));
-    if (heldMs < visitor.timeoutMs)
-      return this.turnAway(visitor, destination, 'circuit', circuit.nextProbeAt);
+    const heldMs = Math.min(request.overdueMs, now - (circuit.openSince ?? now));
+    if (heldMs < request.timeoutMs)
+      return this.turnAway(request, destination, 'circuit', circuit.nextProbeAt);
     this.counts.rejected += 1;
     return { kind: 'rejected', reason: rejectionReason(destination, heldMs) };
   }
 
   private hasRoom(destination: Place, key: Share | undefined): boolean {
-    const { options, suspects, waiting, visits } = this;
-    return hasRoom(options, { active: visits.size, suspects, waiting }, destination, key, options.now());
+    const { options, suspects, waiting, attempts } = this;
+    return hasRoom(options, { active: attempts.size, suspects, waiting }, destination, key, options.now());
   }
 
-  private begin(visitor: Visitor, destination: Place, key: Share | undefined, probe: boolean): Entry {
+  private begin(request: AttemptRequest, destination: Place, key: Share | undefined, probe: boolean): Entry {
     const startedAt = this.options.now();
     const suspect = destination.isSuspect;
-    const visit: Visit = { visitor, destination, key, startedAt, probe, suspect, waiting: false };
+    const attempt: OpenAttempt = { request, destination, key, startedAt, probe, suspect, waiting: false };
     destination.begins(startedAt);
     if (key !== undefined) {
       key.active += 1;
       this.keys.set(key.name, key);
     }
     if (suspect) this.suspects += 1;
-    this.visits.add(visit);
+    this.attempts.add(attempt);
     if (this.timer === undefined) this.wake();
-    return { kind: 'place', leave: (ending) => this.end(visit, ending) };
+    return { kind: 'place', leave: (ending) => this.end(attempt, ending) };
   }
 
-  private end(visit: Visit, ending: Ending): void {
-    const { destination, key, visitor } = visit;
-    if (visit.waiting) {
+  private end(attempt: OpenAttempt, ending: Ending): void {
+    const { destination, key, request } = attempt;
+    if (attempt.waiting) {
       this.waiting -= 1;
-      this.waitingBytes -= visitor.bytes;
+      this.waitingBytes -= request.bytes;
       destination.waiting -= 1;
       if (key !== undefined) key.waiting -= 1;
-    } else this.leaveActive(visit);
+    } else this.leaveActive(attempt);
     if (key !== undefined && key.active + key.waiting === 0) this.keys.delete(key.name);
-    if (visit.probe) destination.circuit.probeEnded();
-    if (ending !== 'interrupted') this.learn(visit, ending);
+    if (attempt.probe) destination.circuit.probeEnded();
+    if (ending !== 'interrupted') this.learn(attempt, ending);
     this.serveQueue(destination);
   }
 
-  private leaveActive(visit: Visit): void {
-    this.visits.delete(visit);
-    visit.destination.active -= 1;
-    if (visit.key !== undefined) visit.key.active -= 1;
-    if (visit.suspect) this.suspects -= 1;
+  private leaveActive(attempt: OpenAttempt): void {
+    this.attempts.delete(attempt);
+    attempt.destination.active -= 1;
+    if (attempt.key !== undefined) attempt.key.active -= 1;
+    if (attempt.suspect) this.suspects -= 1;
   }
 
-  private learn({ destination, startedAt }: Visit, ending: Ending): void {
+  private learn({ destination, startedAt }: OpenAttempt, ending: Ending): void {
     const now = this.options.now();
     const waited = now - startedAt >= this.options.slowAfterMs;
     const wasSilent = destination.isSilent(now);
@@ -154,17 +154,17 @@ export class DestinationPlaces {
     }
   }
 
-  private queue(visitor: Visitor, destination: Place): Promise<Entry> {
+  private queue(request: AttemptRequest, destination: Place): Promise<Entry> {
     return new Promise((resolve) => {
       const answer = (entry: Entry) => {
         clearTimeout(timer);
         this.queued -= 1;
         resolve(entry);
       };
-      const waiter: Guest = { visitor, answer };
+      const waiter: QueuedAttempt = { request, answer };
       const timer = setTimeout(() => {
         destination.queue.splice(destination.queue.indexOf(waiter), 1);
-        answer(this.turnAway(visitor, destination, 'share'));
+        answer(this.turnAway(request, destination, 'share'));
       }, WAIT_MS);
       this.queued += 1;
       destination.queue.push(waiter);
@@ -175,15 +175,15 @@ export class DestinationPlaces {
     for (;;) {
       const [next] = destination.queue;
       if (next === undefined) return;
-      const key = this.keyOf(next.visitor);
+      const key = this.keyOf(next.request);
       if (!this.hasRoom(destination, key)) return;
       destination.queue.shift();
-      next.answer(this.begin(next.visitor, destination, key, false));
+      next.answer(this.begin(next.request, destination, key, false));
     }
   }
 
   private turnAway(
-    { ticket }: Visitor,
+    { ticket }: AttemptRequest,
     destination: Place,
     reason: 'share' | 'circuit',
     notBefore = 0,
@@ -203,31 +203,31 @@ export class DestinationPlaces {
 
   private look(): void {
     const now = this.options.now();
-    for (const visit of this.visits) {
-      if (now - visit.startedAt < this.options.slowAfterMs) break;
-      this.turnWaiting(visit);
+    for (const attempt of this.attempts) {
+      if (now - attempt.startedAt < this.options.slowAfterMs) break;
+      this.turnWaiting(attempt);
     }
     this.returns.prune(now);
     this.recalls.tick(now);
     this.timer = undefined;
-    if (this.visits.size > 0 || !this.returns.isIdle || !this.recalls.isIdle) this.wake();
+    if (this.attempts.size > 0 || !this.returns.isIdle || !this.recalls.isIdle) this.wake();
   }
 
   /** Where all waiting places are taken it keeps its active one, among those of the suspects. */
-  private turnWaiting(visit: Visit): void {
-    const { destination, key, visitor } = visit;
+  private turnWaiting(attempt: OpenAttempt): void {
+    const { destination, key, request } = attempt;
     destination.slow = true;
-    if (!visit.suspect) {
-      visit.suspect = true;
+    if (!attempt.suspect) {
+      attempt.suspect = true;
       this.suspects += 1;
     }
-    if (this.waiting >= this.options.waiting || this.waitingBytes + visitor.bytes > WAITING_BYTES) return;
-    this.leaveActive(visit);
-    visit.waiting = true;
+    if (this.waiting >= this.options.waiting || this.waitingBytes + request.bytes > WAITING_BYTES) return;
+    this.leaveActive(attempt);
+    attempt.waiting = true;
     this.waiting += 1;
-    this.waitingBytes += visitor.bytes;
+    this.waitingBytes += request.bytes;
     destination.waiting += 1;
     if (key !== undefined) key.waiting += 1;
-    visitor.onWaiting();
+    request.onWaiting();
   }
 }

@@ -19,7 +19,7 @@ export const newShare = (name: string): Share => ({ name, active: 0, waiting: 0 
 
 /** Who waits for a place at a destination whose attempts end quickly. */
 export interface Waiter<V, E> {
-  readonly visitor: V;
+  readonly request: V;
   readonly answer: (entry: E) => void;
 }
 

@@ -1,5 +1,5 @@
+import type { PlacesOptions } from './attempts.js';
 import type { Destination, Share } from './known-destinations.js';
-import type { PlacesOptions } from './visitor.js';
 
 /**
  * Of the waiting places that are free, the part that one destination may fill which answers, one which does not (once an

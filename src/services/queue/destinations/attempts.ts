@@ -20,7 +20,7 @@ export interface PlacesOptions {
 }
 
 /** Who asks for a place. */
-export interface Visitor {
+export interface AttemptRequest {
   readonly ticket: Ticket;
   readonly url: string;
   readonly flowKey: string | undefined;
@@ -56,13 +56,13 @@ export interface PlacesStats {
 }
 
 /** Who waits for a place at one destination. */
-export type Guest = Waiter<Visitor, Entry>;
+export type QueuedAttempt = Waiter<AttemptRequest, Entry>;
 
-export type Place = Destination<Guest>;
+export type Place = Destination<QueuedAttempt>;
 
 /** An attempt under way. */
-export interface Visit {
-  readonly visitor: Visitor;
+export interface OpenAttempt {
+  readonly request: AttemptRequest;
   readonly destination: Place;
   readonly key: Share | undefined;
   readonly startedAt: number;
