@@ -20,11 +20,11 @@ const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
 /**
- * Lanes at once: tests wait for most of their time, so one more begins whenever the cores have had so much time to spare. With
- * a fixed five a slow machine had a load of 17, under which every wait of a test is long. Each holds up to 2 GB of memory.
+ * Lanes at once: tests wait for most of their time, so one more begins whenever the cores have had so much time to spare. More
+ * than that from the start gave a slow machine a load of 17, under which every wait of a test is long. Each holds up to 2 GB.
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
-const fewestLanes = Math.min(3, most);
+const fewestLanes = Math.min(4, most);
 const mostLanes = Math.min(7, most);
 const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */
@@ -99,10 +99,10 @@ function portsOfLane(index, count) {
 
 /**
  * Runs some of the tests on a set of backends.
- * @param {{name: string, set: Awaited<ReturnType<typeof backends>>, backends: string[], args: string[], ports: string}} part
+ * @param {{name: string, set: Awaited<ReturnType<typeof backends>>, backends: string[], args: string[], ports: string, isFiller?: boolean}} part
  * @returns the files with their times
  */
-async function runPart({ name, set, backends: names, args, ports }) {
+async function runPart({ name, set, backends: names, args, ports, isFiller = false }) {
   const mark = `test-${randomBytes(8).toString('hex')}`;
   await readyBackends(set, names);
   const variables = {
@@ -112,7 +112,7 @@ async function runPart({ name, set, backends: names, args, ports }) {
     PORTICO_TEST_RUN: mark,
     PORTICO_TEST_PORTS: ports,
   };
-  const { words, files, ...counts } = await runJest(args, { folder: set.profile.run, variables });
+  const { words, files, ...counts } = await runJest(args, { folder: set.profile.run, variables, isFiller });
   score.passed += counts.passed;
   score.failed += counts.failed;
   say(name, words);
@@ -134,11 +134,18 @@ async function runSome(jestArgs) {
 }
 
 /** @param {import('./lanes.mjs').Lane} lane */
-async function runLane({ name, files, backends: names }, ports) {
+async function runLane({ name, files, backends: names, isFiller }, ports) {
   const begin = Date.now();
   const set = await backends(profileOf(name));
   try {
-    return await runPart({ name, set, backends: names, args: ['--runTestsByPath', ...files], ports });
+    return await runPart({
+      name,
+      set,
+      backends: names,
+      args: ['--runTestsByPath', ...files],
+      ports,
+      isFiller,
+    });
   } finally {
     await dropBackends(set);
     say(name, `took ${((Date.now() - begin) / 1000).toFixed(0)} s`);
@@ -167,22 +174,24 @@ function spareTime() {
 async function runAll() {
   const lanes = testLanes();
   await makeRoom(lanes.map(({ name }) => profileOf(name)));
-  const rest = lanes.map((lane, index) => ({ lane, ports: portsOfLane(index, lanes.length) }));
+  const all = lanes.map((lane, index) => ({ lane, ports: portsOfLane(index, lanes.length) }));
+  const rest = all.filter(({ lane }) => !lane.isFiller);
   const files = [];
   const running = new Set();
   const failures = [];
+  const start = ({ lane, ports }) =>
+    runLane(lane, ports).then(
+      (done) => files.push(...done),
+      (error) => failures.push(error),
+    );
   const startNext = () => {
     const next = rest.shift();
     if (next === undefined) return;
-    const work = runLane(next.lane, next.ports)
-      .then(
-        (done) => files.push(...done),
-        (error) => failures.push(error),
-      )
-      .finally(() => running.delete(work));
+    const work = start(next).finally(() => running.delete(work));
     running.add(work);
   };
   const sources = checkSources();
+  const fillers = all.filter(({ lane }) => lane.isFiller).map(start);
   const spare = spareTime();
   let isSpare = false;
   while (rest.length > 0 && failures.length === 0) {
@@ -192,7 +201,7 @@ async function runAll() {
     // a lane that ends leaves its cores to the next
     if ((await Promise.race([look, ...running])) === 'look') isSpare = spare() > spareShare;
   }
-  await Promise.all([...running, sources.catch((error) => failures.push(error))]);
+  await Promise.all([...running, ...fillers, sources.catch((error) => failures.push(error))]);
   if (failures.length > 0) throw failures[0];
   return files;
 }

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import { join } from 'node:path';
 import { Interrupted, interruption } from '../../compose/processes/interruption.mjs';
 import { root, stateDir } from '../../compose/state/profile.mjs';
+
+const FILLER_PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL;
 
 const compiled = join(stateDir, 'run/compiled');
 
@@ -36,11 +39,11 @@ function endWhenStuck(file, end) {
 /**
  * Runs jest in a session of its own, so that a Ctrl-C comes to this process alone, which ends it with all its children.
  * @param {string[]} args
- * @param {{folder: string, variables: Record<string, string>}} where the folder is for its report
+ * @param {{folder: string, variables: Record<string, string>, isFiller: boolean}} where the folder is for its report; a filler has the lower priority
  * @returns {Promise<Outcome>}
  * @throws {Interrupted}
  */
-export async function runJest(args, { folder, variables }) {
+export async function runJest(args, { folder, variables, isFiller }) {
   const file = join(folder, 'jest.json');
   rmSync(file, { force: true });
   const jest = join(root, 'node_modules/jest/bin/jest.js');
@@ -52,6 +55,7 @@ export async function runJest(args, { folder, variables }) {
     stdio: ['ignore', 'ignore', 'inherit'],
     detached: true,
   });
+  if (isFiller && child.pid !== undefined) setPriority(child.pid, FILLER_PRIORITY);
   const end = () => child.pid !== undefined && process.kill(-child.pid, 'SIGKILL');
   const timer = setTimeout(end, limitMs);
   const stuck = endWhenStuck(file, end);

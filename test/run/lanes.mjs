@@ -11,6 +11,7 @@ import { allBackends } from './backends.mjs';
  * @property {string} name
  * @property {string[]} backends
  * @property {string[]} files from the root
+ * @property {boolean} isFiller it waits for nothing, so it takes what time the others leave
  */
 
 /** What tests need, by how their files are called: those of a service what its card says. */
@@ -76,6 +77,11 @@ export function testLanes() {
   return order.map((name) => {
     const own = files.filter((path) => laneOf(path) === name);
     const wanted = own.flatMap(needsOf);
-    return { name, files: own, backends: allBackends.filter((one) => wanted.includes(one)) };
+    return {
+      name,
+      files: own,
+      backends: allBackends.filter((one) => wanted.includes(one)),
+      isFiller: name === 'units',
+    };
   });
 }
