@@ -32,6 +32,8 @@ export interface Gateway {
 
 export interface GatewayOptions {
   readonly log: Logger;
+  /** Of the gateway and of Node, for the metrics. */
+  readonly build?: { readonly version: string; readonly node: string };
   /** The text of `/openapi.json`, asked for once. */
   readonly openapi: () => string | Promise<string>;
   /** Wall clock, ms since 1970. */
@@ -56,6 +58,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const exposedHeaders = services.flatMap((service) => service.exposedHeaders);
   const core = new HttpCore(config.http, new Metrics(options.gatherMetrics), log, exposedHeaders);
   lifecycle.onStop('deadlines', () => core.release());
+  if (options.build !== undefined) core.metrics.reportBuild(options.build.version, options.build.node);
 
   const start = async (): Promise<Listening> => {
     const instances = openServices(config, core.metrics, lifecycle, options);

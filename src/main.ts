@@ -39,6 +39,8 @@ function packageVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+const build = () => ({ version: packageVersion(), node: process.versions.node });
+
 function* openapiText(): Generator<void, string> {
   const document = yield* openapiDocument(describeServices(), packageVersion());
   yield;
@@ -73,7 +75,7 @@ async function run(file: string | undefined): Promise<void> {
 
 /** The usual way: one process that is the gateway. */
 async function serve(config: Config, log: Logger): Promise<void> {
-  const gateway = createGateway(config, { log, openapi: () => inSlices(openapiText()) });
+  const gateway = createGateway(config, { log, build: build(), openapi: () => inSlices(openapiText()) });
   const stop = stopper(log, gateway);
   onSignals((signal, isFirst) => {
     // a second signal means that the wait is too long for whoever sends it
@@ -110,6 +112,7 @@ async function work(link: WorkerLink): Promise<void> {
   const gatherMetrics = () => link.gather();
   const gateway = createGateway(config, {
     log,
+    build: build(),
     openapi: () => inSlices(openapiText()),
     gatherMetrics,
     worker: place,

@@ -79,6 +79,9 @@ it.each([1, 2])('drains when its terminal closes, which may say so twice (%d pro
   await eventually(async () =>
     expect(await (await fetch(`${gateway.url}/metrics`)).text()).toMatch(/requests_in_flight 2/),
   );
+  // of several processes once
+  const text = await (await fetch(`${gateway.url}/metrics`)).text();
+  expect(text).toContain(`portico_build_info{version="0.1.0",node="${process.versions.node}"} 1`);
   const exited = once(gateway.process, 'exit');
   gateway.process.kill('SIGHUP');
   await eventually(() => expect(gateway.lines.join('\n')).toContain('"msg":"stopping"'));

@@ -20,12 +20,12 @@ const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
 /**
- * Lanes at once: tests wait for most of their time, so one more begins whenever the cores have had so much time to spare. More
- * than that from the start gave a slow machine a load of 17, under which every wait of a test is long. Each holds up to 2 GB.
+ * Lanes at once: tests wait for most of their time, and the longest lanes decide when all are done, so they begin together; the
+ * last ones when the cores have had so much time to spare. Each holds up to 2 GB of memory.
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
-const fewestLanes = Math.min(4, most);
-const mostLanes = Math.min(7, most);
+const fewestLanes = Math.min(7, most);
+const mostLanes = Math.min(8, most);
 const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */
 const lookMs = 10_000;

@@ -24,6 +24,18 @@ export class Metrics implements MetricRegistry {
     }).set(1);
   }
 
+  /** @param version of the gateway */
+  reportBuild(version: string, node: string): void {
+    new Gauge({
+      name: 'portico_build_info',
+      help: 'Always 1; the labels tell what runs.',
+      // of several processes one is enough
+      aggregator: 'max',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+    }).set({ version, node }, 1);
+  }
+
   add(source: MetricSource): void {
     const { name, help, type } = source;
     // all that the registry asks of a metric

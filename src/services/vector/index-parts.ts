@@ -1,3 +1,4 @@
+import type { IndexCounters } from './metrics.js';
 import type { ComponentRules } from './records/components.js';
 import type { RecordRules } from './records/record-batch.js';
 import type { IndexSettings } from './settings.js';
@@ -14,12 +15,14 @@ export interface IndexParts {
   readonly shape: IndexShape;
   readonly cache: StatementCache;
   readonly rules: RecordRules;
+  readonly counters: IndexCounters;
 }
 
 /** What is the same for all tokens. */
 export function indexParts(
   tables: IndexTables,
   settings: IndexSettings,
+  counters: IndexCounters,
 ): Omit<IndexParts, 'database' | 'token'> {
   const { shape, vectorType } = tables;
   const components: ComponentRules = {
@@ -31,6 +34,7 @@ export function indexParts(
   return {
     settings,
     shape,
+    counters,
     cache: new StatementCache(shape.indexId),
     rules: { shape, components, vectorType, limits: settings },
   };

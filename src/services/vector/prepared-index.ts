@@ -10,6 +10,7 @@ import { openaiEmbedder } from './embedder/openai-embedder.js';
 import { wordEmbedder } from './embedder/word-embedder.js';
 import { translateError } from './errors.js';
 import { type IndexParts, indexParts } from './index-parts.js';
+import type { IndexCounters } from './metrics.js';
 import { GraphHints } from './search/graph-hints.js';
 import type { IndexSettings } from './settings.js';
 import type { SharedConnections } from './shared-connections.js';
@@ -30,6 +31,7 @@ export interface PreparedIndexOptions {
   readonly connections: SharedConnections;
   readonly schema: string;
   readonly settings: IndexSettings;
+  readonly counters: IndexCounters;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
@@ -113,7 +115,7 @@ export class PreparedIndex {
   }
 
   private async prepare(): Promise<void> {
-    const { database, schema, settings, log } = this.options;
+    const { database, schema, settings, counters, log } = this.options;
     try {
       await migrate(database, schema, migrations(schema));
       const tables = await ensureIndexTables(database, schema, settings);
@@ -126,7 +128,11 @@ export class PreparedIndex {
       this.tables = tables;
       this.kick ??= this.upkeep();
       this.indexes.clear();
-      this.prepared = { parts: indexParts(tables, settings), hints: new GraphHints(), onChange: this.kick };
+      this.prepared = {
+        parts: indexParts(tables, settings, counters),
+        hints: new GraphHints(),
+        onChange: this.kick,
+      };
       // what an earlier gateway did not get to, and other parameters in the configuration
       this.kick();
     } catch (error) {

@@ -1,6 +1,7 @@
 import { bindRoutes } from '../../http/route.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
 import { formatError } from './errors.js';
+import { VectorMetrics } from './metrics.js';
 import { mountOf } from './mount.js';
 import { PreparedIndex } from './prepared-index.js';
 import { routes } from './routes.js';
@@ -11,7 +12,7 @@ import { openVectorDatabase } from './vector-database.js';
 /** Connects to Postgres and prepares every index in the background. */
 export function openVector(
   config: VectorSettings,
-  { log, lifecycle }: ServiceRuntime,
+  { log, lifecycle, metrics: registry }: ServiceRuntime,
 ): readonly ServiceInstance[] {
   const { url, schema } = config.database;
   if (url === null) throw new Error('vector.database.url is missing');
@@ -20,8 +21,13 @@ export function openVector(
   };
   const database = openVectorDatabase({ ...config.database, url }, remake, log, lifecycle);
   const connections = new SharedConnections(database, config.database);
+  const metrics = new VectorMetrics(registry);
   const indexes = config.indexes.map(
-    (settings) => new PreparedIndex({ database, connections, schema, settings, log, lifecycle }),
+    (settings) =>
+      new PreparedIndex({
+        ...{ database, connections, schema, settings, log, lifecycle },
+        counters: metrics.watch(settings.name),
+      }),
   );
   return indexes.map((index) => {
     const { settings } = index;

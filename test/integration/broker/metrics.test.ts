@@ -1,4 +1,5 @@
 import { brokerUnderTest } from '../../support/broker/broker.js';
+import { eventually } from '../../support/eventually.js';
 
 const { kafka, call, url } = brokerUnderTest();
 
@@ -23,6 +24,9 @@ test('instances, joins, lag by group, and how many records go together', async (
   const headers = { 'Kafka-Auto-Offset-Reset': 'earliest' };
   const { body } = await call(`/consume/${group}/i/${topic}?timeout=30000`, undefined, { headers });
   expect(body).toHaveLength(500);
+  await eventually(async () => expect(await metric('portico_broker_consumed_records_total')).toBe(500));
+  expect(await metric('portico_broker_produce_failed_records_total')).toBe(0);
+  expect(await metric('portico_broker_commit_failures_total')).toBe(0);
   expect(await metric('portico_broker_instances', 'cluster="default"')).toBe(1);
   expect(await metric('portico_broker_joins_total')).toBe(1);
   expect(await metric('portico_broker_group_lag_records', `group="${group}"`)).toBe(100);

@@ -37,6 +37,12 @@ export class RecordDeleter {
 
   /** @returns how many records were there and are deleted */
   async delete(namespace: string, selection: DeleteBody, signal: AbortSignal): Promise<number> {
+    const deleted = await this.deleteSelected(namespace, selection, signal);
+    this.parts.counters.deleted += deleted;
+    return deleted;
+  }
+
+  private deleteSelected(namespace: string, selection: DeleteBody, signal: AbortSignal): Promise<number> {
     const { ids, prefix, filter } = selection;
     if (ids !== undefined) return this.byIds(namespace, ids, signal);
     if (prefix !== undefined) return this.byPrefix(namespace, prefix, signal);

@@ -44,6 +44,7 @@ export class RecordWriter {
         return grown;
       }),
     );
+    this.parts.counters.written += records.length;
     if (large) this.onLarge();
   }
 

@@ -2,6 +2,7 @@ import type { Queryable } from '../../../lib/postgres/postgres.js';
 import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
+import type { SearchPlan } from '../metrics.js';
 import { recordText } from '../records/record-text.js';
 import { denseSearch, type GraphUse } from '../statements/dense-search.js';
 import {
@@ -57,12 +58,16 @@ export class Searcher {
   ): Promise<Hit[]> {
     return translated(async () => {
       const { vector, terms } = query;
-      if (vector !== undefined && terms !== undefined)
+      const { searches } = this.parts.counters;
+      if (vector !== undefined && terms !== undefined) {
+        searches.hybrid += 1;
         return this.hybrid(connection, namespace, { ...query, vector, terms }, wanted);
+      }
       const rows =
         vector === undefined
           ? await this.sparse(connection, namespace, query, wanted, query.included)
           : await this.dense(connection, namespace, query, wanted, query.included);
+      searches[planOf(query, rows)] += 1;
       const near = rows.filter(({ score }) => isNear(query, Number(score)));
       return mapped(near, (row) => ({ row: row.row, text: recordText(row, row.score) }));
     });
@@ -177,6 +182,12 @@ export class Searcher {
     const found = await connection.query<RecordRow>(text, [namespace, hits.map(({ row }) => row)], name);
     return new Map(found.rows.map((row) => [row.row, row]));
   }
+}
+
+/** Where there is no record nothing tells of a graph. */
+function planOf({ vector }: PreparedQuery, [best]: readonly (ScoredRow | DenseRow)[]): SearchPlan {
+  if (vector === undefined) return 'sparse';
+  return best !== undefined && 'exact' in best && !best.exact ? 'graph' : 'exact';
 }
 
 function isNear({ minScore }: PreparedQuery, score: number): boolean {

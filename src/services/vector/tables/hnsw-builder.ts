@@ -2,6 +2,7 @@ import { KickedTask } from '../../../lib/kicked-task.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
+import type { IndexCounters } from '../metrics.js';
 import type { IndexSettings } from '../settings.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
 import type { IndexTables } from './index-tables.js';
@@ -12,6 +13,7 @@ export interface HnswBuilderOptions {
   /** Those that are there now. */
   readonly tables: () => IndexTables;
   readonly settings: IndexSettings;
+  readonly counters: IndexCounters;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
@@ -68,7 +70,8 @@ export class HnswBuilder {
       const isThere = existing.get(name) === true;
       const use = enabled && (large || isThere);
       if (use) kept.add(name);
-      if (use && !isThere) await this.build(connection, signal, id, name, existing.has(name));
+      if (use && !isThere)
+        await this.counted(() => this.build(connection, signal, id, name, existing.has(name)));
       if (use !== hnsw)
         await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
     }
@@ -91,6 +94,17 @@ export class HnswBuilder {
   private nameOf(namespaceId: number): string {
     const { m, efConstruction } = this.options.settings.hnsw;
     return `hnsw_${this.options.tables().shape.indexId}_v3_ns${namespaceId}_m${m}_ef${efConstruction}`;
+  }
+
+  private async counted(build: () => Promise<void>): Promise<void> {
+    const { counters } = this.options;
+    counters.building += 1;
+    try {
+      await build();
+      counters.builtGraphs += 1;
+    } finally {
+      counters.building -= 1;
+    }
   }
 
   private async build(

@@ -1,0 +1,71 @@
+import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
+
+/** How a query was answered: every candidate compared, by the graph, by the postings of a sparse part, or by both parts. */
+export type SearchPlan = 'exact' | 'graph' | 'sparse' | 'hybrid';
+
+/** What has happened with one index since the start. */
+export class IndexCounters {
+  readonly searches: Record<SearchPlan, number> = { exact: 0, graph: 0, sparse: 0, hybrid: 0 };
+  /** Records that upserts have stored, replaced ones among them. */
+  written = 0;
+  deleted = 0;
+  builtGraphs = 0;
+  /** Graphs that this process builds now. */
+  building = 0;
+}
+
+/** Metrics of all indexes. */
+export class VectorMetrics {
+  private readonly indexes: { readonly name: string; readonly counters: IndexCounters }[] = [];
+
+  constructor(registry: MetricRegistry) {
+    registry.add({
+      name: 'portico_vector_searches_total',
+      help: 'Queries by how they were answered: every candidate compared (exact), by the graph, by sparse postings, or by both parts (hybrid).',
+      type: 'counter',
+      collect: () =>
+        this.indexes.flatMap(({ name, counters }) =>
+          Object.entries(counters.searches).map(([plan, value]) => ({
+            labels: { index: name, plan },
+            value,
+          })),
+        ),
+    });
+    const add = (
+      name: string,
+      help: string,
+      type: 'counter' | 'gauge',
+      read: (counters: IndexCounters) => number,
+    ) => registry.add({ name, help, type, collect: () => this.each(read) });
+    add(
+      'portico_vector_records_written_total',
+      'Records that upserts have stored, replaced ones among them.',
+      'counter',
+      ({ written }) => written,
+    );
+    add('portico_vector_records_deleted_total', 'Records deleted.', 'counter', ({ deleted }) => deleted);
+    add(
+      'portico_vector_graphs_built_total',
+      'HNSW indexes of namespaces that this process has built.',
+      'counter',
+      ({ builtGraphs }) => builtGraphs,
+    );
+    add(
+      'portico_vector_graphs_building',
+      'HNSW indexes of namespaces that this process builds now; until one is there its namespace is compared exactly.',
+      'gauge',
+      ({ building }) => building,
+    );
+  }
+
+  /** @returns where what happens with the index is counted */
+  watch(name: string): IndexCounters {
+    const counters = new IndexCounters();
+    this.indexes.push({ name, counters });
+    return counters;
+  }
+
+  private each(read: (counters: IndexCounters) => number): MetricSample[] {
+    return this.indexes.map(({ name, counters }) => ({ labels: { index: name }, value: read(counters) }));
+  }
+}
