@@ -19,6 +19,16 @@ function lockedJson() {
   return readLock().redisJson[architecture() ?? ''];
 }
 
+/** How often Redis writes to disk what it has confirmed; its own words. */
+const FSYNC = ['always', 'everysec', 'no'];
+
+/** @throws {Error} for a word that Redis does not have */
+function fsyncOf() {
+  const wanted = process.env.PORTICO_REDIS_FSYNC || 'everysec';
+  if (!FSYNC.includes(wanted)) throw new Error(`PORTICO_REDIS_FSYNC: expected ${FSYNC.join(', ')}`);
+  return wanted;
+}
+
 /** The module's file, where it is there and wanted. */
 function presentModule(p) {
   const locked = lockedJson();
@@ -98,6 +108,7 @@ export const redis = {
       // the title would overwrite the environment in the process table, by which the launcher knows its own
       'set-proc-title no',
       `dir ${redisQuoted(dir)}`,
+      `appendfsync ${fsyncOf()}`,
       `requirepass ${secrets.PORTICO_REDIS_PASSWORD}`,
       ...(module ? [`loadmodule ${redisQuoted(module)}`] : []),
     ];

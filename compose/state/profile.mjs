@@ -55,6 +55,7 @@ export const checkoutTag = join(root, '.install.pid');
 /** Variables of the launcher, which are not the gateway's: it would warn of them. */
 export const launcherVariables = [
   ...['PORTICO_STATE_DIR', 'PORTICO_PORT_BASE', 'PORTICO_BACKENDS', 'PORTICO_REDIS_JSON'],
+  ...['PORTICO_REDIS_FSYNC'],
   ...['PORTICO_DEBIAN_MIRROR', 'PORTICO_MAVEN_MIRROR', 'PORTICO_PYPI_INDEX'],
 ];
 

@@ -18,7 +18,8 @@ export const card: ServiceCard = {
     },
   ],
   urlNames: ['UPSTASH_REDIS_REST_URL', 'KV_REST_API_URL'],
-  variables: {},
+  // nobody else has scripts there
+  variables: { PORTICO_KV_KILL_SCRIPTS: 'true' },
 };
 
 export const headerAlias: HeaderAlias = { own: 'service-', sent: 'upstash-' };

@@ -53,6 +53,7 @@ function openDatabase(
     longestBlockMs: database.longestBlockMs,
     aclUserLimit: database.aclUsers,
     streamLimit: database.streams,
+    killScripts: database.killScripts,
     denials,
     tokens: rest,
     emulations: createEmulations(),

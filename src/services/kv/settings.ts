@@ -102,6 +102,13 @@ const databaseFields = z.strictObject({
     .describe(
       'Commands that are refused beside those that never run over HTTP, such as FLUSHALL; by Redis too, within scripts, where it lets Portico make a user (ACL).',
     ),
+  killScripts: z
+    .boolean()
+    .default(false)
+    .meta({ env: 'PORTICO_KV_KILL_SCRIPTS' })
+    .describe(
+      'Whether a script that has had no end by timeoutMs is ended (SCRIPT KILL), if it has written nothing. Redis runs one at a time, whoever sent it: not for a Redis whose other clients have long scripts. npm start sets it for its own.',
+    ),
   bodyLimit: bytes(32 * 1024 * 1024).describe('Largest request body in bytes (413).'),
   commandLimit: bytes(32 * 1024 * 1024).describe(
     'Bytes of one command, its name and arguments (413; in a pipeline an error entry; discards a transaction).',

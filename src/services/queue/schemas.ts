@@ -30,7 +30,7 @@ export const resentReply = z.union([
   z.object({ messageId: z.string() }),
 ]);
 
-export const hurriedReply = z.object({ messageId: z.string() });
+export const expeditedReply = z.object({ messageId: z.string() });
 
 export const messageReply = z
   .object({

@@ -15,7 +15,7 @@ export const vector: Service<VectorSettings> = {
   error: errorSchema,
   card,
   probe,
-  exposedHeaders: [],
+  exposedHeaders: ['vector-plan'],
   secrets: ({ indexes }) =>
     indexes.flatMap(({ token, readOnlyToken }, i) => [
       { key: `vector.indexes[${i}].token`, value: token },

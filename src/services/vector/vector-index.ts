@@ -14,7 +14,7 @@ import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js'
 import type { GraphHints } from './search/graph-hints.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
-import { type Hit, Searcher } from './search/searcher.js';
+import { type Found, Searcher } from './search/searcher.js';
 import type { WorkKind } from './shared-connections.js';
 import type { RecordRow } from './statements/index-shape.js';
 
@@ -54,17 +54,13 @@ export class VectorIndex {
   }
 
   /** The results of all queries, best score first. All are checked before one runs. */
-  async query(
-    namespace: string,
-    queries: readonly AnyQuery[],
-    signal: AbortSignal,
-  ): Promise<(readonly Hit[])[]> {
+  async query(namespace: string, queries: readonly AnyQuery[], signal: AbortSignal): Promise<Found[]> {
     const meant = queries.some(({ id }) => id !== undefined)
       ? await this.queriesById(namespace, queries, signal)
       : queries.map((query): ByRecord => ({ query, row: undefined }));
     const preparing = sliced(this.prepared(meant.map(({ query }) => query)));
     const prepared = preparing instanceof Promise ? await preparing : preparing;
-    const results: (readonly Hit[])[] = [];
+    const results: Found[] = [];
     let next = 0;
     const worker = async () => {
       for (let i = next++; i < prepared.length; i = next++) {
@@ -74,8 +70,8 @@ export class VectorIndex {
         if (row === undefined) results[i] = await this.searcher.search(connection, namespace, query);
         else {
           const wanted = { topK: query.topK + 1, without: undefined };
-          const hits = await this.searcher.search(connection, namespace, query, wanted);
-          results[i] = hits.filter((hit) => hit.row !== row).slice(0, query.topK);
+          const { hits, plan } = await this.searcher.search(connection, namespace, query, wanted);
+          results[i] = { hits: hits.filter((hit) => hit.row !== row).slice(0, query.topK), plan };
         }
       }
     };

@@ -121,6 +121,25 @@ describe('scripts', () => {
     expect((await endless).body).toEqual({ error: expect.stringMatching(/killed by user/) });
   });
 
+  test.each([
+    ['by itself', ['EVAL', 'while true do end', 0]],
+    ['in a transaction', undefined],
+  ])('one whose request is late is ended where that is configured: %s', async (_how, command) => {
+    const { started, caller } = await start({ killScripts: true, timeoutMs: 6_000 });
+    try {
+      const late =
+        command === undefined
+          ? await caller.transaction(['GET', key('x')], ['EVAL', 'while true do end', 0])
+          : await caller.run(...command);
+      expect(late.status).toBe(504);
+      await eventually(async () =>
+        expect((await caller.run('GET', key('none'))).text).toBe('{"result":null}'),
+      );
+    } finally {
+      await started.stop();
+    }
+  });
+
   test('a gateway that begins while Redis is busy can kill the script', async () => {
     const endless = kv.run('EVAL', 'while true do end', 0);
     await eventually(async () => expect((await kv.run('GET', 'a')).status).toBe(503));

@@ -117,6 +117,25 @@ it('leaves out what is not near enough', async () => {
   expect((await query(0)).length).toBe(3);
 });
 
+it('says how a query was answered, where it is asked to', async () => {
+  const plan = async (body: unknown, path = '/query') => {
+    const { headers, status } = await index(path, body);
+    expect(status).toBe(200);
+    return headers.get('vector-plan');
+  };
+  expect(await plan({ vector: [1, 0] })).toBeNull();
+  expect(await plan({ vector: [1, 0], explain: true })).toBe('exact');
+  expect(await plan([{ vector: [1, 0], explain: true }, { vector: [1, 1] }])).toBe('exact, exact');
+  const { headers } = await hybrid('/query', {
+    vector: [1, 0],
+    sparseVector: { indices: [1], values: [1] },
+    explain: true,
+  });
+  expect(headers.get('vector-plan')).toBe('hybrid');
+  const info = (await index('/info?explain')).result as { namespaces: Record<string, { graph: string }> };
+  expect(info.namespaces['']?.graph).toBe('none');
+});
+
 describe('a query by id', () => {
   it('finds what is near to the record, and not the record', async () => {
     const near = (await index('/query', { id: 'film-2', topK: 2 })).result as { id: string; score: number }[];

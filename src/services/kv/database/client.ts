@@ -19,6 +19,7 @@ import type { Endpoint } from '../redis/connection.js';
 import type { Denials } from '../redis/denials.js';
 import { ExclusiveConnections } from '../redis/exclusive-connections.js';
 import type { Finish } from '../redis/runner.js';
+import { ScriptKiller } from '../redis/script-killer.js';
 import { Session } from '../redis/session.js';
 import { SingleServer } from '../redis/single-server.js';
 import type { WireObserver } from '../redis/wire.js';
@@ -41,6 +42,8 @@ export interface KvClientOptions {
   readonly longestBlockMs: number;
   readonly aclUserLimit: number;
   readonly streamLimit: number;
+  /** Whether scripts that have had no end in time are ended. */
+  readonly killScripts: boolean;
   readonly denials: Denials;
   readonly tokens: RestTokens;
   readonly emulations: Emulations;
@@ -71,7 +74,9 @@ export class KvClient {
   constructor(readonly options: KvClientOptions) {
     const { lifecycle, aclUserLimit: limit, exclusiveLimit } = options;
     this.commandRules = this.rulesOf(undefined, false);
-    this.admission = new Admission(options.timeoutMs, () => this.pending);
+    const { killScripts, log } = options;
+    const killer = killScripts ? new ScriptKiller({ send: (...all) => this.send(...all), log }) : undefined;
+    this.admission = new Admission(options.timeoutMs, () => this.pending, killer);
     const { username, password } = options.endpoint;
     const denied = options.denials.everywhere;
     if (denied.length > 0)

@@ -2,6 +2,7 @@ import type { Principal, RouteContext } from '../../../http/route.js';
 import type { Row } from '../commands/commands.js';
 import { tooManyWait, waitedTooLong } from '../errors.js';
 import { RespError } from '../resp/resp-decoder.js';
+import type { ScriptKiller } from './script-killer.js';
 
 /** More commands or arguments than these in one request may be work that others notice. */
 const [MANY_ROWS, MANY_ARGUMENTS] = [4, 64] as const;
@@ -59,10 +60,12 @@ export class Admission {
   /**
    * @param timeoutMs deadline of a request, which begins when it is sent
    * @param pending how many requests' replies are due
+   * @param killer ends scripts that have no end; `undefined`: they are left alone
    */
   constructor(
     private readonly timeoutMs: number,
     private readonly pending: () => number,
+    private readonly killer?: ScriptKiller,
   ) {}
 
   /** Whether a request may take Redis, or this process with its reply, a millisecond and more. */
@@ -101,7 +104,7 @@ export class Admission {
     }
     const since = performance.now();
     try {
-      return await work();
+      return await (this.killer === undefined ? work() : this.killer.watch(rows, context, work()));
     } finally {
       this.leave(performance.now(), since);
     }

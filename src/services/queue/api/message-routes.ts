@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
-import { cancelReply, hurriedReply, messageReply } from '../schemas.js';
+import { cancelReply, expeditedReply, messageReply } from '../schemas.js';
 import type { Conditions } from '../store/conditions.js';
-import type { CancelQuery, Hurried } from '../store/message-index.js';
+import type { CancelQuery, Expedited } from '../store/message-index.js';
 import { type FilterOptions, filterKeys, readFilters } from './filters.js';
 import { messageView } from './message-view.js';
 import type { Query } from './query.js';
@@ -62,7 +62,7 @@ const cancelMessage = route({
 });
 
 /** Why a message is not delivered earlier than it is. */
-const NOT_HURRIED: Readonly<Record<Exclude<Hurried, object | 'missing' | 'over'>, string>> = {
+const NOT_EXPEDITED: Readonly<Record<Exclude<Expedited, object | 'missing' | 'over'>, string>> = {
   ordered: 'is in a queue, whose messages keep their order',
   timer: 'is the end of a wait for an event: notify that event, or cancel the run',
   held: 'waits for room under its flow-control key, not for a time',
@@ -78,16 +78,16 @@ const retryNow = route({
   changesData: true,
   path: '/v2/messages/:id/retry',
   request: { params: z.object({ id: z.string() }) },
-  reply: hurriedReply,
+  reply: expeditedReply,
   errors: [400, 401, 403, 404, 503],
   handle: async ({ params: { id } }, _context, { index, heldMessages }) => {
-    const hurried = await index.hurry(id);
-    if (hurried === 'missing' || hurried === 'over')
+    const expedited = await index.expedite(id);
+    if (expedited === 'missing' || expedited === 'over')
       throw new HttpError('not_found', `There is no message ${id} that waits for its delivery.`);
-    if (typeof hurried === 'string')
-      throw new HttpError('invalid_request', `The message ${id} ${NOT_HURRIED[hurried]}.`);
+    if (typeof expedited === 'string')
+      throw new HttpError('invalid_request', `The message ${id} ${NOT_EXPEDITED[expedited]}.`);
     // it is due in Postgres, and the sweeper finds what is lost from here on
-    void heldMessages.send([{ ...hurried, delayMs: 0 }]);
+    void heldMessages.send([{ ...expedited, delayMs: 0 }]);
     return { messageId: id };
   },
 });

@@ -76,7 +76,7 @@ export class HeldMessages {
   /** To be called when an attempt under the key ended, whatever its outcome. What fails here the sweeper repairs. */
   releaseKey(key: string, change: KeyChange = {}): Promise<void> {
     const place = `key ${key}`;
-    if (change.canWait !== true) this.places.hurry(place);
+    if (change.canWait !== true) this.places.expedite(place);
     return this.keys.run(key, change, async ({ flow, unused = 0, canWait = false }) => {
       await this.withFailuresLogged(async () => {
         const release = () => this.options.flows.release(key, flow, unused);
@@ -90,7 +90,7 @@ export class HeldMessages {
   /** To be called when a message of the queue, or its last callback, is over. */
   releaseQueue(name: string, canWait = false): Promise<void> {
     const place = `queue ${name}`;
-    if (!canWait) this.places.hurry(place);
+    if (!canWait) this.places.expedite(place);
     return this.queues.run(name, canWait, (waits) =>
       this.withFailuresLogged(async () => {
         const tickets = await this.places.use(place, !waits, () => this.options.queues.release(name));

@@ -18,12 +18,12 @@ export class ReleasePlaces {
     } finally {
       this.taken -= 1;
       const [next] = this.waiting.keys();
-      if (next !== undefined && this.taken < this.atOnce) this.hurry(next);
+      if (next !== undefined && this.taken < this.atOnce) this.expedite(next);
     }
   }
 
   /** What waits under the name goes on, whether there is a place or not. */
-  hurry(name: string): void {
+  expedite(name: string): void {
     const go = this.waiting.get(name);
     if (go === undefined) return;
     this.waiting.delete(name);

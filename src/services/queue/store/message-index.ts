@@ -33,7 +33,7 @@ export interface CancelQuery {
 }
 
 /** What became of a message that was to be delivered now: its ticket, or why it has to stay as it is. */
-export type Hurried = Ticket | 'missing' | 'over' | 'ordered' | 'underWay' | 'held' | 'due' | 'timer';
+export type Expedited = Ticket | 'missing' | 'over' | 'ordered' | 'underWay' | 'held' | 'due' | 'timer';
 
 type CancelRow = { id: string; queue_name: string | null; flow_key: string | null };
 
@@ -64,8 +64,8 @@ export class MessageIndex {
    * Makes a message due that waits for its time or for its next attempt. It keeps its attempt, so the ticket that lies in
    * RabbitMQ until the old time is refused then as any late one is. Who waited for the lock began before the one that had it.
    */
-  async hurry(id: string): Promise<Hurried> {
-    type Row = { attempt: number; reason: Exclude<Hurried, Ticket> | null };
+  async expedite(id: string): Promise<Expedited> {
+    type Row = { attempt: number; reason: Exclude<Expedited, Ticket> | null };
     const { rows } = await this.database.query<Row>(
       `with m as (
         select id, attempt, case
@@ -76,7 +76,7 @@ export class MessageIndex {
             when lease_until > now() then 'underWay'
             when due_at <= clock_timestamp() then 'due' end as reason
         from ${this.messages} where id = $1 for update
-      ), hurried as (
+      ), expedited as (
         update ${this.messages} set due_at = now(), sweeps = 0, sweep_at = ${fromNow('$2::float8')},
           not_before = case when ${this.messages}.attempt = 0
             then least(not_before, (extract(epoch from now()) * 1000)::bigint) else not_before end
@@ -84,7 +84,7 @@ export class MessageIndex {
       )
       select attempt, reason from m`,
       [id, this.graceMs],
-      'queue_hurry',
+      'queue_expedite',
     );
     const [row] = rows;
     return row === undefined ? 'missing' : (row.reason ?? { id, attempt: row.attempt });

@@ -72,9 +72,9 @@ function rowGroups(rows: readonly LoggedStep[]): { type: 'sequential' | 'paralle
     byId.set(stepId, step);
     const group = groups.at(-1);
     // the plans of a group are posted together
-    const goesOn =
+    const isSameGroup =
       row.kind === 'plan' && lastPlan?.seq === row.seq - 1 && (group?.steps.length ?? 0) < row.concurrent;
-    if (goesOn) group?.steps.push(step);
+    if (isSameGroup) group?.steps.push(step);
     else groups.push({ type: row.kind === 'plan' ? 'parallel' : 'sequential', steps: [step] });
     if (row.kind === 'plan') lastPlan = row;
   }

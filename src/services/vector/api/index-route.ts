@@ -6,6 +6,7 @@ import {
   jsonRoute,
   type Method,
   type Pieces,
+  type Reply,
   type RouteContext,
   type RouteDescription,
 } from '../../../http/route.js';
@@ -60,7 +61,7 @@ interface Definition<S extends Schemas, R extends z.ZodType> {
     index: VectorIndex,
     input: Input<S>,
     context: RouteContext,
-  ) => Promise<z.input<R> | JsonText | Pieces>;
+  ) => Promise<z.input<R> | JsonText | Reply | Pieces>;
   readonly besideJson?: RouteDescription['besideJson'];
   readonly flow?: {
     readonly takes: BodyFlow<VectorDeps>['takes'];

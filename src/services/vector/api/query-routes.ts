@@ -1,4 +1,4 @@
-import type { JsonText } from '../../../http/route.js';
+import { type JsonText, Reply } from '../../../http/route.js';
 import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { parseWithVectors } from '../records/lift-vectors.js';
 import {
@@ -10,9 +10,19 @@ import {
   resumeBody,
 } from '../schemas/queries.js';
 import { entriesReply, queryReply, resumableReply, successReply } from '../schemas/replies.js';
-import type { Hit } from '../search/searcher.js';
+import type { Found, Hit } from '../search/searcher.js';
 import type { VectorIndex } from '../vector-index.js';
 import { bothRoutes, indexRoute, resultText, successAfter } from './index-route.js';
+
+/** How the queries were answered, where one of them asks for that. */
+function answerOf(
+  found: readonly Found[],
+  queries: readonly { readonly explain: boolean }[],
+): JsonText | Reply {
+  const text = listsText(found.map(({ hits }) => hits));
+  if (!queries.some(({ explain }) => explain)) return text;
+  return new Reply(200, text, { 'Vector-Plan': found.map(({ plan }) => plan).join(', ') });
+}
 
 /** A single query is answered by a flat list also when it stands in an array. */
 function listsText(lists: readonly (readonly Hit[])[]): JsonText {
@@ -40,7 +50,7 @@ const query = bothRoutes({
   reply: queryReply,
   parseBody: parseWithVectors,
   handle: async (index, { namespace, body }, { signal }) =>
-    listsText(await index.query(namespace, body, signal)),
+    answerOf(await index.query(namespace, body, signal), body),
 });
 
 const queryData = bothRoutes({
@@ -50,7 +60,7 @@ const queryData = bothRoutes({
   request: { body: queryDataBody },
   reply: queryReply,
   handle: async (index, { namespace, body }, { signal }) =>
-    listsText(await index.query(namespace, await index.embedQueries(body, signal), signal)),
+    answerOf(await index.query(namespace, await index.embedQueries(body, signal), signal), body),
 });
 
 const resumableQuery = bothRoutes({

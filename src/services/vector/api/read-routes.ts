@@ -1,6 +1,6 @@
 import { Pieces } from '../../../http/route.js';
 import { isNdjson, NDJSON } from '../records/ndjson.js';
-import { countBody, facetsBody, fetchBody, rangeBody, rangeHeaders } from '../schemas/reads.js';
+import { countBody, facetsBody, fetchBody, infoQuery, rangeBody, rangeHeaders } from '../schemas/reads.js';
 import {
   countReply,
   facetsReply,
@@ -73,9 +73,11 @@ const info = indexRoute({
   operationId: 'vector.info',
   summary: 'Counts, size, kind, dimension and similarity function of the index.',
   path: '/info',
-  request: {},
+  request: { query: infoQuery },
   reply: infoReply,
-  handle: async (index, _input, { signal }) => ({ result: await index.reader.info(signal) }),
+  handle: async (index, { query }, { signal }) => ({
+    result: await index.reader.info(signal, query.explain),
+  }),
 });
 
 export const readRoutes = [...fetch, ...range, ...random, ...count, ...facets, info];

@@ -11,6 +11,7 @@ import { isStorable, storable } from '../schemas/names.js';
 import type { CountBody, FacetsBody, FetchBody, RangeBody } from '../schemas/reads.js';
 import type { IndexInfo } from '../schemas/replies.js';
 import type { WorkKind } from '../shared-connections.js';
+import { EXACT_RECORDS } from '../statements/dense-search.js';
 import {
   type Included,
   includedBy,
@@ -157,10 +158,11 @@ export class RecordReader {
     return row === undefined ? 'null' : recordText(row);
   }
 
-  async info(signal: AbortSignal): Promise<IndexInfo> {
+  /** @param explain with what is known of graphs: clients compare what they are told without it */
+  async info(signal: AbortSignal, explain = false): Promise<IndexInfo> {
     const { shape, cache, settings } = this.parts;
     const [spaces, sizes] = await Promise.all([
-      this.rows<{ name: string; record_count: string }>(
+      this.rows<{ name: string; record_count: string; hnsw: boolean }>(
         cache.get('counts', () => countsText(shape)),
         [],
         signal,
@@ -171,13 +173,23 @@ export class RecordReader {
         signal,
       ),
     ]);
-    const perSpace = spaces.map(({ name, record_count }) => [name, Number(record_count)] as const);
+    const wantsGraphs = shape.dense !== undefined && settings.hnsw.enabled;
+    const perSpace = spaces.map(({ name, record_count, hnsw }) => {
+      const vectorCount = Number(record_count);
+      const graph: 'ready' | 'building' | 'none' = hnsw
+        ? 'ready'
+        : wantsGraphs && vectorCount > EXACT_RECORDS
+          ? 'building'
+          : 'none';
+      const counts = { vectorCount, pendingVectorCount: 0 };
+      return [name, explain ? { ...counts, graph } : counts] as const;
+    });
     const dense =
       shape.dense === undefined
         ? ({ dimension: 0, similarityFunction: '' } as const)
         : { dimension: settings.dimension, similarityFunction: settings.similarity };
     return {
-      vectorCount: perSpace.reduce((sum, [, count]) => sum + count, 0),
+      vectorCount: perSpace.reduce((sum, [, { vectorCount }]) => sum + vectorCount, 0),
       // an upsert is answered when its records can be found: none is ever accepted and not ready
       pendingVectorCount: 0,
       indexSize: Number(sizes[0]?.bytes ?? 0),
@@ -185,9 +197,7 @@ export class RecordReader {
       indexType: settings.type,
       ...(shape.dense === undefined ? {} : { denseIndex: { ...dense, embeddingModel: this.models.dense } }),
       ...(shape.sparse ? { sparseIndex: { embeddingModel: this.models.sparse } } : {}),
-      namespaces: Object.fromEntries(
-        perSpace.map(([name, vectorCount]) => [name, { vectorCount, pendingVectorCount: 0 }]),
-      ),
+      namespaces: Object.fromEntries(perSpace),
     };
   }
 

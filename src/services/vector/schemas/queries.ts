@@ -49,6 +49,9 @@ const choices = {
     .transform((value) => value ?? undefined)
     .describe('Candidates that HNSW keeps for this query: more finds more and takes longer.'),
   exact: flag.describe('Whether every vector is compared.'),
+  explain: flag.describe(
+    'Whether the header Vector-Plan of the reply says how each query was answered: exact, graph, sparse or hybrid.',
+  ),
   minScore: z
     .number()
     .nullish()

@@ -119,6 +119,15 @@ export const resetQuery = z.strictObject({
     .describe('Empties every namespace.'),
 });
 
+/** `info?explain`: the key without a value. */
+export const infoQuery = z.object({
+  explain: z
+    .string()
+    .optional()
+    .transform((text) => text !== undefined && text !== 'false')
+    .describe('Tells of each namespace whether it has a graph.'),
+});
+
 export const renameBody = z.strictObject({
   namespace: namespaceName,
   newNamespace: namespaceName,

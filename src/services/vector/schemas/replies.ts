@@ -55,7 +55,18 @@ export const infoReply = result(
     indexType: z.enum(INDEX_TYPES),
     denseIndex: z.object({ ...dense, embeddingModel: z.string() }).optional(),
     sparseIndex: z.object({ embeddingModel: z.string() }).optional(),
-    namespaces: z.record(z.string(), z.object(counts)),
+    namespaces: z.record(
+      z.string(),
+      z.object({
+        ...counts,
+        graph: z
+          .enum(['ready', 'building', 'none'])
+          .optional()
+          .describe(
+            'With ?explain: whether there is an HNSW index; none: the namespace is compared exactly.',
+          ),
+      }),
+    ),
   }),
 );
 

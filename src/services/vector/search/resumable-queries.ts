@@ -40,7 +40,7 @@ export class ResumableQueries {
     return this.transaction(signal, async (connection) => {
       await this.dropExpired(connection);
       await this.demandRoom(connection);
-      const hits = await this.searcher.search(connection, namespace, prepared);
+      const { hits } = await this.searcher.search(connection, namespace, prepared);
       const { resumableQueries, namespaces, indexId } = this.parts.shape;
       // those that begin at the same time do not see each other: one after the other is counted again, and only for the insert
       await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -66,7 +66,7 @@ export class ResumableQueries {
       if (namespace === null) return [];
       const prepared = withShortLists(prepareQuery(this.parts, query, 'body'), additionalK);
       const wanted = { topK: additionalK, without: { uuid, count: seen } };
-      const hits = await this.searcher.search(connection, namespace, prepared, wanted);
+      const { hits } = await this.searcher.search(connection, namespace, prepared, wanted);
       await connection.query(
         `update ${this.parts.shape.resumableQueries} set seen = seen || $2::bigint[], expires_at = now() + max_idle where uuid = $1::uuid`,
         [uuid, hits.map(({ row }) => row)],

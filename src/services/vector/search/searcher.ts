@@ -32,6 +32,12 @@ export interface Wanted {
   readonly without: LeftOut | undefined;
 }
 
+/** The best entries, and how they were found. */
+export interface Found {
+  readonly hits: readonly Hit[];
+  readonly plan: SearchPlan;
+}
+
 type ScoredRow = RecordRow & { readonly score: string };
 type DenseRow = ScoredRow & {
   readonly exact: boolean;
@@ -55,21 +61,26 @@ export class Searcher {
     namespace: string,
     query: PreparedQuery,
     wanted: Wanted = { topK: query.topK, without: undefined },
-  ): Promise<Hit[]> {
+  ): Promise<Found> {
     return translated(async () => {
       const { vector, terms } = query;
       const { searches } = this.parts.counters;
       if (vector !== undefined && terms !== undefined) {
         searches.hybrid += 1;
-        return this.hybrid(connection, namespace, { ...query, vector, terms }, wanted);
+        return {
+          hits: await this.hybrid(connection, namespace, { ...query, vector, terms }, wanted),
+          plan: 'hybrid',
+        };
       }
       const rows =
         vector === undefined
           ? await this.sparse(connection, namespace, query, wanted, query.included)
           : await this.dense(connection, namespace, query, wanted, query.included);
-      searches[planOf(query, rows)] += 1;
+      const plan = planOf(query, rows);
+      searches[plan] += 1;
       const near = rows.filter(({ score }) => isNear(query, Number(score)));
-      return mapped(near, (row) => ({ row: row.row, text: recordText(row, row.score) }));
+      const hits = await mapped(near, (row) => ({ row: row.row, text: recordText(row, row.score) }));
+      return { hits, plan };
     });
   }
 

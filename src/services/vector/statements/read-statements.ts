@@ -88,7 +88,7 @@ where r.namespace_id = (select id from space)
 }
 
 export function countsText({ namespaces, indexId }: IndexShape): string {
-  return `select name, record_count from ${namespaces} where index_id = ${indexId} order by name`;
+  return `select name, record_count, hnsw from ${namespaces} where index_id = ${indexId} order by name`;
 }
 
 export function sizeText({ records, postings, sparse }: IndexShape): string {
