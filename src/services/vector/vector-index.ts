@@ -2,6 +2,7 @@ import { HttpError, toHttpError } from '../../http/errors.js';
 import { sliced } from '../../lib/slices.js';
 import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
 import type { IndexParts } from './index-parts.js';
+import { BulkUpdater } from './records/bulk-updater.js';
 import { packOne } from './records/components.js';
 import { Namespaces } from './records/namespaces.js';
 import { isAbsent } from './records/record-batch.js';
@@ -10,7 +11,7 @@ import { RecordReader } from './records/record-reader.js';
 import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
 import type { AnyQuery, TextQuery, VectorQuery } from './schemas/queries.js';
-import type { TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
+import type { AnyUpdate, TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
 import type { GraphHints } from './search/graph-hints.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
@@ -29,6 +30,7 @@ export class VectorIndex {
   readonly namespaces: Namespaces;
   readonly resumable: ResumableQueries;
   private readonly updater: RecordUpdater;
+  private readonly bulkUpdater: BulkUpdater;
   private readonly searcher: Searcher;
   /** @param onChange namespaces have grown or gone, so that HNSW indexes may have to be built or removed */
   constructor(
@@ -40,6 +42,7 @@ export class VectorIndex {
     this.writer = new RecordWriter(this.parts, onChange);
     this.deleter = new RecordDeleter(this.parts);
     this.updater = new RecordUpdater(this.parts);
+    this.bulkUpdater = new BulkUpdater(this.parts);
     this.reader = new RecordReader(this.parts, {
       dense: embedders.dense?.model ?? '',
       sparse: embedders.sparse?.model ?? '',
@@ -121,8 +124,15 @@ export class VectorIndex {
     await this.writer.upsert(namespace, complete, signal);
   }
 
+  /** The metadata of all that a filter or a prefix finds, or one record. @returns how many were changed */
+  async updateAll(namespace: string, body: AnyUpdate, signal: AbortSignal): Promise<number> {
+    const { id, prefix: _, filter: __, ...change } = body;
+    if (id === undefined) return this.bulkUpdater.update(namespace, body, signal);
+    return Number(await this.update(namespace, { ...change, id }, signal));
+  }
+
   /** New data alone makes new vectors where the index has an embedder, and is only stored where it has none. */
-  async update(namespace: string, body: UpdateBody, signal: AbortSignal): Promise<boolean> {
+  private async update(namespace: string, body: UpdateBody, signal: AbortSignal): Promise<boolean> {
     const bare = (body.vector ?? body.sparseVector ?? undefined) === undefined;
     if (!bare || typeof body.data !== 'string' || !this.embedsAllParts)
       return this.updater.update(namespace, body, signal);

@@ -221,6 +221,46 @@ describe('by metadata', () => {
     expect((await index('/fetch', { ids: ['film-1'], filter })).status).toBe(400);
   });
 
+  it('metadata are updated, in one step or in many', async () => {
+    const count = 1_300;
+    const records = Array.from({ length: count }, (_, i) => ({
+      id: `r${i}`,
+      vector: [1, i],
+      metadata: { even: i % 2 === 0, nested: { keep: i, drop: 1 } },
+    }));
+    await index('/upsert/many', records);
+    const update = async (body: unknown) => (await index('/update/many', body)).result;
+    const found = async (filter: unknown) =>
+      ((await index('/count/many', { filter })).result as { count: number }).count;
+    // more than a step
+    const patch = { metadata: { seen: 1, nested: { drop: null } }, metadataUpdateMode: 'PATCH' };
+    expect(await update({ filter: { even: true }, ...patch })).toEqual({ updated: count / 2 });
+    expect([await found({ seen: 1 }), await found({ 'nested.drop': 1 })]).toEqual([count / 2, count / 2]);
+    expect(await found({ seen: 1, 'nested.keep': 4 })).toBe(1);
+    // one step, by prefix and filter
+    expect(await update({ prefix: 'r1', filter: 'seen = 1', metadata: { only: true } })).toEqual({
+      updated: records.filter(({ id }, i) => id.startsWith('r1') && i % 2 === 0).length,
+    });
+    expect(await found('HAS FIELD only AND HAS NOT FIELD nested')).toBeGreaterThan(100);
+    expect(await update({ filter: { nobody: 1 }, metadata: {} })).toEqual({ updated: 0 });
+    expect((await index('/update/nowhere', { filter: { a: 1 }, metadata: {} })).result).toEqual({
+      updated: 0,
+    });
+  });
+
+  it.each([
+    [{ filter: { a: 1 } }, 'expected metadata'],
+    [{ filter: { a: 1 }, id: 'x', metadata: {} }, 'either an id'],
+    [{ metadata: {} }, 'either an id'],
+    [{ filter: { a: 1 }, metadata: {}, vector: [1, 2] }, 'only metadata'],
+    [{ filter: {}, metadata: {} }, 'a field, $and or $or'],
+  ])('an update by %j is refused', async (body, words) => {
+    expect(await index('/update', body)).toMatchObject({
+      status: 400,
+      error: expect.stringContaining(words),
+    });
+  });
+
   it('records are deleted by a filter as JSON', async () => {
     await index('/upsert/gone', [
       { id: 'a', vector: [1, 1], metadata: { old: true } },

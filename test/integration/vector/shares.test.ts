@@ -57,6 +57,8 @@ const tableOf = async (name: string) =>
   });
 
 const waitingInPostgres = async (client: pg.Client) => {
+  // within a transaction the first look would be all that is ever seen
+  await client.query('select pg_stat_clear_snapshot()');
   const { rows } = await client.query(
     "select 1 from pg_stat_activity where application_name = 'portico vector' and wait_event_type = 'Lock'",
   );

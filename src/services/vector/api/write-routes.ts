@@ -41,13 +41,13 @@ const upsertData = bothRoutes({
 
 const update = bothRoutes({
   operationId: 'vector.update',
-  summary: 'Changes parts of one record.',
+  summary: 'Changes parts of one record, or the metadata of all that a filter or a prefix finds.',
   path: '/update',
   writes: true,
   request: { body: updateBody },
   reply: updateReply,
   handle: async (index, { namespace, body }, { signal }) => ({
-    result: { updated: Number(await index.update(namespace, body, signal)) },
+    result: { updated: await index.updateAll(namespace, body, signal) },
   }),
 });
 

@@ -1,4 +1,4 @@
-import type { FilterInput } from '../schemas/queries.js';
+import type { FilterInput } from '../schemas/filter.js';
 import type { Filter } from './filter-ast.js';
 import { parseFilter } from './parse-filter.js';
 import { parseJsonFilter } from './parse-json-filter.js';

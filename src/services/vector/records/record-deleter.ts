@@ -4,7 +4,7 @@ import { translated } from '../errors.js';
 import { filterJsonpath } from '../filter/filter-jsonpath.js';
 import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
-import type { FilterInput } from '../schemas/queries.js';
+import type { FilterInput } from '../schemas/filter.js';
 import type { DeleteBody } from '../schemas/reads.js';
 import { Parameters } from '../statements/index-shape.js';
 import { prefixCondition } from '../statements/read-statements.js';

@@ -1,31 +1,12 @@
 import { z } from 'zod';
 import { boundedList } from '../../../lib/bounded-list.js';
 import { MAX_EF_SEARCH } from '../vector-database.js';
+import { filter } from './filter.js';
 import { flag, id, includeFlags } from './names.js';
 import { components, sparseVector } from './records.js';
 
 /** Most queries in one request. */
 export const MAX_QUERIES = 100;
-
-/** A filter as a request has it: text, or JSON. */
-export type FilterInput = string | Readonly<Record<string, unknown>>;
-
-export const filter = z
-  .custom<FilterInput>(
-    (value) =>
-      typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value)),
-    'expected text or an object',
-  )
-  .meta({ anyOf: [{ type: 'string' }, { type: 'object' }] })
-  .nullish()
-  .transform((value) => (isNone(value) ? undefined : value))
-  .describe(
-    'Condition on the metadata, such as: year >= 1990 AND genre IN (\'drama\', \'noir\'); or as JSON: {"year": {"$gte": 1990}}.',
-  );
-
-function isNone(value: FilterInput | null | undefined): value is null | undefined {
-  return value === null || value === undefined || (typeof value === 'string' && value.trim() === '');
-}
 
 const positive = z.int().min(1);
 

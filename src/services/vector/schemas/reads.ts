@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { type FilterInput, filter } from './filter.js';
 import { idList, includeFlags, namespaceName, prefix } from './names.js';
-import { type FilterInput, filter } from './queries.js';
 
 /** Larger than any `maxPage`. */
 const MAX_FETCHED = 10_000;

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { boundedList } from '../../../lib/bounded-list.js';
+import { filter } from './filter.js';
 import { type Components, LiftedVector } from './lifted-vector.js';
-import { id, isStorable, storable } from './names.js';
+import { id, isStorable, prefix, storable } from './names.js';
 
 /** Its components are checked where they are packed: that pass over millions of numbers is made once. */
 export const components = z
@@ -67,8 +68,7 @@ export type TextRecord = z.output<typeof textRecord>;
 
 export const upsertDataBody = records(textRecord);
 
-export const updateBody = z.strictObject({
-  id,
+const change = {
   vector: components.nullish(),
   sparseVector: sparseVector.nullish(),
   metadata: metadata.nullish(),
@@ -78,6 +78,22 @@ export const updateBody = z.strictObject({
     .nullish()
     .transform((mode) => mode ?? 'OVERWRITE')
     .describe('PATCH merges as RFC 7396 says; OVERWRITE, the default, replaces.'),
-});
+};
 
-export type UpdateBody = z.output<typeof updateBody>;
+/** Of one record; or of all that a filter or a prefix finds: their metadata alone, or all would get one vector. */
+export const updateBody = z
+  .strictObject({ id: id.optional(), prefix, filter, ...change })
+  .superRefine((body, context) => {
+    const wrong = (message: string, ...path: string[]) => context.addIssue({ code: 'custom', message, path });
+    const isMany = body.prefix !== undefined || body.filter !== undefined;
+    if ((body.id !== undefined) === isMany) wrong('expected either an id, or a filter or prefix', 'id');
+    if (!isMany) return;
+    if (body.metadata == null) wrong('by filter or prefix: expected metadata', 'metadata');
+    if (body.vector != null || body.sparseVector != null || body.data != null)
+      wrong('by filter or prefix only metadata can be updated');
+  });
+
+export type AnyUpdate = z.output<typeof updateBody>;
+
+/** Of one record. */
+export type UpdateBody = Omit<AnyUpdate, 'id' | 'prefix' | 'filter'> & { readonly id: string };

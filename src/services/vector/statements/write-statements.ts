@@ -113,6 +113,38 @@ export function metadataText({ records }: IndexShape): string {
   return `select metadata::text as metadata from ${records} where namespace_id = ${NAMESPACE} and id = $2::text`;
 }
 
+/**
+ * The records that meet `condition`, with their places and their metadata, at most `limit`. $1 namespace id; `condition` may use
+ * $2 and more.
+ */
+export function selectedText({ records }: IndexShape, condition: string, limit: number): string {
+  return `select ctid::text as at, metadata::text as metadata from ${records}
+where namespace_id = ${NAMESPACE} and ${condition} limit ${limit}`;
+}
+
+/**
+ * Looks at the next `limit` records from row `from` on, before row `end`. $1 namespace id. Returns those that meet `condition`,
+ * as above, and with each `next`: the row to go on with; one row without a place where none does.
+ */
+export function selectedWindowText(
+  { records }: IndexShape,
+  condition: string,
+  { from, end, limit }: { readonly from: string; readonly end: string; readonly limit: number },
+): string {
+  return `with page as materialized (
+  select ctid, row, metadata, ${condition} as is_meant from ${records}
+  where namespace_id = ${NAMESPACE} and row >= ${from} and row < ${end} order by row limit ${limit}
+), last as (select max(row) + 1 as next from page)
+select ctid::text as at, metadata::text as metadata, next::text as next
+from last left join page on is_meant`;
+}
+
+/** $1 places, $2 the metadata of each. */
+export function setMetadataText({ records }: IndexShape): string {
+  return `update ${records} r set metadata = u.metadata, has_metadata = true
+from unnest($1::tid[], $2::jsonb[]) as u (at, metadata) where r.ctid = u.at`;
+}
+
 /** What an update may set. */
 export type UpdatedPart = 'vector' | 'sparse' | 'metadata' | 'data';
 
