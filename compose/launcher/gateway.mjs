@@ -135,8 +135,8 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
 }
 
 /**
- * What the launcher cannot know by itself: tokens that are derived from a backend's password, so that the card and
- * connection.env can show them, and a metrics token that the file has. No backend has to run for it.
+ * What the launcher cannot know by itself: tokens that are derived from a backend's password or that a configuration has,
+ * a metrics token among them, so that the card and connection.env can show them. No backend has to run for it.
  * @param {Record<string, string | undefined>} env the gateway's
  * @param {string} [config] a file
  * @returns {Promise<Record<string, string>>} variables

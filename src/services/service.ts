@@ -52,11 +52,17 @@ export interface Credential {
   /** Such as `PORTICO_KV_TOKEN`. */
   readonly variable: string;
   /**
-   * Who makes it: `npm start` once, at random behind `prefix`, or the gateway, which prints it as the token of `principal`.
+   * Who makes it: `npm start` once, at random behind `prefix`, or the gateway. It prints it as the token of `principal`, also
+   * where a configuration has one of its own.
    * `account`: base64 of JSON with a UserID, which SDKs read out of it, and the secret.
    */
   readonly made:
-    | { readonly by: 'start'; readonly as: 'secret' | 'name' | 'account'; readonly prefix: string }
+    | {
+        readonly by: 'start';
+        readonly as: 'secret' | 'name' | 'account';
+        readonly prefix: string;
+        readonly principal?: string;
+      }
     | { readonly by: 'gateway'; readonly principal: string };
   /** What it is where everybody may know it: in tests, and in the image for tests. */
   readonly inTests: string;

@@ -1,4 +1,5 @@
 import type { ContractProbe, ServiceCard } from '../service.js';
+import { PRINCIPALS } from './mount.js';
 
 const KEYS = '/v2/keys';
 
@@ -8,7 +9,7 @@ export const card: ServiceCard = {
     {
       variable: 'PORTICO_QUEUE_TOKEN',
       // @upstash/workflow makes the addresses of webhooks of it
-      made: { by: 'start', as: 'account', prefix: '' },
+      made: { by: 'start', as: 'account', prefix: '', principal: PRINCIPALS.full },
       inTests: 'portico-test-queue-0123456789',
       otherNames: ['QSTASH_TOKEN'],
     },

@@ -2,6 +2,8 @@ import type { AuthScheme } from '../../http/route.js';
 import type { Mount } from '../service.js';
 import type { QueueSettings } from './settings.js';
 
+export const PRINCIPALS = { full: 'queue', read: 'queue read-only' };
+
 /** Where the queue is served, and whose tokens it takes. */
 export function mountOf({ path, port, token, readOnlyToken }: QueueSettings): Mount {
   return { name: 'default', path, port, auth: authOf(token, readOnlyToken) };
@@ -10,8 +12,8 @@ export function mountOf({ path, port, token, readOnlyToken }: QueueSettings): Mo
 /** The quota's documents send the token without `Bearer`; webhook senders can only put it into the query. */
 function authOf(token: string | null, readOnlyToken: string | null): AuthScheme {
   const known = [
-    { token, principal: { name: 'queue', access: 'full' } as const },
-    { token: readOnlyToken, principal: { name: 'queue read-only', access: 'read' } as const },
+    { token, principal: { name: PRINCIPALS.full, access: 'full' } as const },
+    { token: readOnlyToken, principal: { name: PRINCIPALS.read, access: 'read' } as const },
   ];
   return {
     kind: 'bearer',
