@@ -3,14 +3,18 @@ import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib';
 import { HttpError } from './errors.js';
 
-type Decode = (body: Buffer, options: { maxOutputLength: number }) => Promise<Buffer>;
+/** `bytesWritten`: of the body, as far as it was read. */
+type Decode = (
+  body: Buffer,
+  options: { maxOutputLength: number; info: true },
+) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
 
 const DECODERS: Readonly<Record<string, Decode>> = {
-  gzip: promisify(gunzip) as Decode,
-  'x-gzip': promisify(gunzip) as Decode,
-  deflate: promisify(inflate) as Decode,
-  br: promisify(brotliDecompress) as Decode,
-  zstd: promisify(zstdDecompress) as Decode,
+  gzip: promisify(gunzip) as unknown as Decode,
+  'x-gzip': promisify(gunzip) as unknown as Decode,
+  deflate: promisify(inflate) as unknown as Decode,
+  br: promisify(brotliDecompress) as unknown as Decode,
+  zstd: promisify(zstdDecompress) as unknown as Decode,
 };
 const TAKEN = 'gzip, deflate, br, zstd';
 
@@ -42,11 +46,16 @@ export function refuseCoding(headers: IncomingHttpHeaders): void {
 export async function decodedBody(body: Buffer, decode: Decode, limit: number): Promise<Buffer> {
   if (body.length === 0) return body;
   const maxOutputLength = Math.min(limit, FREE_BYTES + FACTOR * body.length);
+  const wrong = (cause?: unknown) =>
+    new HttpError('invalid_request', 'The body is not what its Content-Encoding says.', { cause });
   try {
-    return await decode(body, { maxOutputLength });
+    const { buffer, engine } = await decode(body, { maxOutputLength, info: true });
+    // zlib ends with the first stream, and what stands behind it would be lost
+    if (engine.bytesWritten !== body.length) throw wrong();
+    return buffer;
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE')
-      throw new HttpError('invalid_request', 'The body is not what its Content-Encoding says.', { cause });
+    if (cause instanceof HttpError) throw cause;
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw wrong(cause);
     const why = maxOutputLength < limit ? `${FACTOR} times its size` : `the limit of ${limit} bytes`;
     throw new HttpError('payload_too_large', `Decoded, the body is larger than ${why}.`, { cause });
   }

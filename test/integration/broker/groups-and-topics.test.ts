@@ -144,7 +144,19 @@ describe('topics', () => {
     expect(changed.partitions).toHaveLength(3);
     // what was not named stays
     expect(changed.config).toEqual({ 'cleanup.policy': 'compact', 'segment.ms': '70000' });
-    expect((await call(path, { partitions: 1 }, { method: 'PATCH' })).status).toBe(400);
+    // all or nothing, and what is so already is no change
+    const later = { 'segment.ms': '80000' };
+    for (const [change, status] of [
+      [{ partitions: 1, config: later }, 400],
+      [{ partitions: 4, config: { ...later, 'retention.ms': 'soon' } }, 400],
+      [{ partitions: 3, config: changed.config }, 200],
+      [{ partitions: 3, config: later }, 200],
+    ] as const) {
+      expect((await call(path, change, { method: 'PATCH' })).status).toBe(status);
+      const now = (await call(path, undefined, { method: 'GET' })).body as unknown as typeof described;
+      expect(now.partitions).toHaveLength(3);
+      expect(now.config['segment.ms']).toBe(status === 200 ? change.config['segment.ms'] : '70000');
+    }
 
     expect((await call(path, undefined, { method: 'DELETE' })).status).toBe(200);
     await eventually(async () => expect((await call(path, undefined, { method: 'GET' })).status).toBe(404));

@@ -58,6 +58,14 @@ it.each(Object.keys(pack))('a body in %s is decoded', async (coding) => {
   expect(await send('/kv', coding, command)).toMatchObject({ status: 200, body: { result: value } });
 });
 
+it.each(Object.keys(pack))('what stands behind a body in %s is not passed over', async (coding) => {
+  const one = await (pack[coding] as (typeof pack)['gzip'])(JSON.stringify(['ECHO', 'one']));
+  for (const behind of [Buffer.from('more'), one]) {
+    const { status, body } = await send('/kv', coding, Buffer.concat([one, behind]));
+    expect([status, typeof body.error]).toEqual([400, 'string']);
+  }
+});
+
 describe.each([
   ...services
     .filter(({ name }) => name !== 'queue')

@@ -1,6 +1,7 @@
 import { type RunningGateway, startGateway } from '../../support/gateway.js';
+import { watchLoop } from '../../support/loop-watch.js';
 import { TOKENS } from '../../support/tokens.js';
-import { dropSchema, vectorCaller } from '../../support/vector.js';
+import { dropSchema, vectorCaller, withPostgres } from '../../support/vector.js';
 
 const SCHEMA = 'test_vector_finding';
 let gateway: RunningGateway;
@@ -246,6 +247,56 @@ describe('by metadata', () => {
     expect((await index('/update/nowhere', { filter: { a: 1 }, metadata: {} })).result).toEqual({
       updated: 0,
     });
+  });
+
+  it('large metadata are updated in small steps, and what is as it shall be is not written again', async () => {
+    const count = 120;
+    const wide = (value: number) =>
+      Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`k${i}`, value]));
+    for (let i = 0; i < count; i += 20) {
+      const records = Array.from({ length: 20 }, (_, j) => ({
+        id: `w${i + j}`,
+        vector: [1, i + j],
+        metadata: wide(0),
+      }));
+      expect((await index('/upsert/wide', records)).status).toBe(200);
+    }
+    const versions = () =>
+      withPostgres(async (client) => {
+        const { rows } = await client.query<{ number: string }>(
+          `select id as number from ${SCHEMA}.indexes where name = 'main'`,
+        );
+        const found = await client.query<{ xmin: string }>(
+          `select distinct xmin::text from ${SCHEMA}.records_${rows[0]?.number} where id like 'w%' order by 1`,
+        );
+        return found.rows.map(({ xmin }) => xmin);
+      });
+    const watch = watchLoop();
+    for (const body of [
+      { prefix: 'w', metadata: { more: 1 }, metadataUpdateMode: 'PATCH' },
+      { prefix: 'w', metadata: wide(1) },
+    ]) {
+      expect((await index('/update/wide', body)).result).toEqual({ updated: count });
+      const written = await versions();
+      expect(written.length).toBeGreaterThan(3);
+      expect((await index('/update/wide', body)).result).toEqual({ updated: count });
+      expect(await versions()).toEqual(written);
+    }
+    watch.end();
+    expect(watch.longestMs()).toBeLessThan(100);
+  });
+
+  it('a number that float64 cannot hold is refused', async () => {
+    const raw = async (body: string) => {
+      const headers = { authorization: `Bearer ${TOKENS.vector}` };
+      const reply = await fetch(`${gateway.url}/main/count`, { method: 'POST', headers, body });
+      return [reply.status, ((await reply.json()) as { error: string }).error];
+    };
+    for (const condition of ['-1e400', '{"$lt": 1e400}', '{"$in": [1, 1e400]}', '{"$contains": 1e400}'])
+      expect(await raw(`{"filter": {"n": ${condition}}}`)).toEqual([
+        400,
+        expect.stringContaining('a number that float64 can hold'),
+      ]);
   });
 
   it.each([

@@ -70,21 +70,19 @@ export class TopicAdmin {
     if (!isMade) throw kafkaRefusal('TOPIC_ALREADY_EXISTS', `topic ${topic}`);
   }
 
-  /** @throws HttpError 404; 400 for fewer partitions and for what Kafka does not take */
+  /**
+   * All of it or nothing, as far as Kafka can tell beforehand; as many partitions as there are already are no change.
+   * @throws HttpError 404; 400 for fewer partitions and for what Kafka does not take
+   */
   async change(topic: string, { partitions, config }: TopicChanges, signal: AbortSignal): Promise<void> {
     await this.mustExist(topic);
     await this.inTurn(signal, async (admin) => {
-      if (config !== undefined) {
-        // kafkajs knows the call alone by which what is left out is reset
-        const merged: Record<string, string | null> = { ...(await configOf(admin, topic)), ...config };
-        const configEntries = Object.entries(merged).flatMap(([name, value]) =>
-          value === null ? [] : [{ name, value }],
-        );
-        const resource = { type: TOPIC_RESOURCE, name: topic, configEntries };
-        await admin.alterConfigs({ validateOnly: false, resources: [resource] });
-      }
-      if (partitions !== undefined)
-        await admin.createPartitions({ topicPartitions: [{ topic, count: partitions }] });
+      const alter = await configChange(admin, topic, config);
+      const grow = await growth(admin, topic, partitions);
+      await alter?.(true);
+      await grow?.(true);
+      await alter?.(false);
+      await grow?.(false);
     });
     await this.cluster.refresh([topic]);
   }
@@ -112,6 +110,31 @@ export class TopicAdmin {
       release();
     }
   }
+}
+
+/** Asks Kafka for a change, or only whether it would be taken. */
+type Change = (validateOnly: boolean) => Promise<unknown>;
+
+async function configChange(
+  admin: Admin,
+  topic: string,
+  config: TopicChanges['config'],
+): Promise<Change | undefined> {
+  if (config === undefined) return undefined;
+  // kafkajs knows the call alone by which what is left out is reset
+  const merged: Record<string, string | null> = { ...(await configOf(admin, topic)), ...config };
+  const configEntries = Object.entries(merged).flatMap(([name, value]) =>
+    value === null ? [] : [{ name, value }],
+  );
+  const resources = [{ type: TOPIC_RESOURCE, name: topic, configEntries }];
+  return (validateOnly) => admin.alterConfigs({ validateOnly, resources });
+}
+
+async function growth(admin: Admin, topic: string, count: number | undefined): Promise<Change | undefined> {
+  if (count === undefined) return undefined;
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
+  if (topics[0]?.partitions.length === count) return undefined;
+  return (validateOnly) => admin.createPartitions({ validateOnly, topicPartitions: [{ topic, count }] });
 }
 
 /** What was set for a topic, without what are secrets. */

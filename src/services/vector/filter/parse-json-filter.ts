@@ -63,7 +63,7 @@ class JsonFilterParser {
     const order = Object.hasOwn(ORDERS, operator) ? ORDERS[operator] : undefined;
     if (order !== undefined) {
       if (typeof operand !== 'number') throw wrong(here, 'a number');
-      return { is: 'order', path, order, value: operand };
+      return { is: 'order', path, order, value: finite(operand, here) };
     }
     switch (operator) {
       case '$eq':
@@ -117,10 +117,15 @@ function asConditions(value: unknown, place: string): Conditions {
 
 function literal(value: unknown, place: string): Literal {
   if (typeof value === 'string') return storable(value, place);
-  // JSON knows no -0
-  if (typeof value === 'number') return value === 0 ? 0 : value;
+  if (typeof value === 'number') return finite(value, place);
   if (typeof value === 'boolean') return value;
   throw wrong(place, 'a text, a number, true or false');
+}
+
+function finite(value: number, place: string): number {
+  if (!Number.isFinite(value)) throw wrong(place, 'a number that float64 can hold');
+  // Postgres' JSON knows no -0
+  return value === 0 ? 0 : value;
 }
 
 function storable(text: string, place: string): string {

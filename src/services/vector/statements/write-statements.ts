@@ -123,26 +123,54 @@ where namespace_id = ${NAMESPACE} and ${condition} limit ${limit}`;
 }
 
 /**
- * Looks at the next `limit` records from row `from` on, before row `end`. $1 namespace id. Returns those that meet `condition`,
- * as above, and with each `next`: the row to go on with; one row without a place where none does.
+ * Looks at the next `limit` records from row `from` on, before row `end`, at fewer where those that meet `condition` have more
+ * than `bytes` of metadata, each of them `more` beside its own. $1 namespace id. Returns those that meet it, as above, and with each
+ * `next`: the row to go on with; one row without a place where none does.
  */
 export function selectedWindowText(
   { records }: IndexShape,
   condition: string,
-  { from, end, limit }: { readonly from: string; readonly end: string; readonly limit: number },
+  {
+    from,
+    end,
+    limit,
+    bytes,
+    more,
+  }: {
+    readonly from: string;
+    readonly end: string;
+    readonly limit: number;
+    readonly bytes: number;
+    readonly more: number;
+  },
 ): string {
   return `with page as materialized (
-  select ctid, row, metadata, ${condition} as is_meant from ${records}
+  select ctid, row, case when ${condition} then metadata::text end as metadata from ${records}
   where namespace_id = ${NAMESPACE} and row >= ${from} and row < ${end} order by row limit ${limit}
-), last as (select max(row) + 1 as next from page)
-select ctid::text as at, metadata::text as metadata, next::text as next
-from last left join page on is_meant`;
+), sized as (
+  select *, coalesce(octet_length(metadata) + ${more}, 0) as size from page
+), summed as (
+  select *, sum(size) over (order by row) - size as before from sized
+), taken as (select * from summed where before <= ${bytes}),
+last as (select max(row) + 1 as next from taken)
+select ctid::text as at, metadata, next::text as next
+from last left join taken on metadata is not null`;
 }
 
-/** $1 places, $2 the metadata of each. */
+const SET_METADATA = 'set metadata = u.metadata, has_metadata = true';
+/** What is as it shall be is not written: each new version of a record costs an entry in every index. */
+const DIFFERS = '(r.metadata, r.has_metadata) is distinct from (u.metadata, true)';
+
+/** $1 places, $2 the metadata of each, as one JSON array: of texts the driver would escape each character. */
 export function setMetadataText({ records }: IndexShape): string {
-  return `update ${records} r set metadata = u.metadata, has_metadata = true
-from unnest($1::tid[], $2::jsonb[]) as u (at, metadata) where r.ctid = u.at`;
+  return `update ${records} r ${SET_METADATA}
+from rows from (unnest($1::tid[]), jsonb_array_elements($2::jsonb)) as u (at, metadata) where r.ctid = u.at and ${DIFFERS}`;
+}
+
+/** $1 places, $2 the metadata of all. */
+export function setSameMetadataText({ records }: IndexShape): string {
+  return `update ${records} r ${SET_METADATA}
+from (select at, $2::jsonb as metadata from unnest($1::tid[]) as at) u where r.ctid = u.at and ${DIFFERS}`;
 }
 
 /** What an update may set. */
