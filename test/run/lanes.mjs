@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { root } from '../../compose/state/profile.mjs';
 import { cards } from '../../compose/state/services.mjs';
 import { allBackends } from './backends.mjs';
@@ -30,8 +30,16 @@ const subjectOf = (path) => /^test\/(?:integration|acceptance|full)\/([a-z]+)/.e
 /** The files for which `npm test` has no time; they start what they need. */
 const isFull = (path) => /^test\/full(\/|$)/.test(path);
 
+const testsOfFull = () =>
+  readdirSync(join(root, 'test/full'))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/full/${name}`);
+
+/** @returns {string[]} */
 function needsOf(path) {
   if (isUnit(path)) return [];
+  // by their names one knows what they need, by the folder's none
+  if (path === 'test/full') return testsOfFull().flatMap(needsOf);
   const subject = subjectOf(path);
   // workflows are the queue's
   return needs[subject === 'workflow' ? 'queue' : subject] ?? (isFull(path) ? [] : allBackends);
@@ -44,7 +52,7 @@ function needsOf(path) {
 export function backendsFor(args) {
   const isPath = (arg) => existsSync(resolve(root, arg));
   if (args.length === 0 || !args.every(isPath)) return allBackends;
-  const wanted = args.flatMap((arg) => needsOf(relative(root, resolve(root, arg))));
+  const wanted = args.map((arg) => relative(root, resolve(root, arg))).flatMap(needsOf);
   return allBackends.filter((name) => wanted.includes(name));
 }
 
