@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readProcess, worksIn } from '../processes/process-table.mjs';
+import { readProcess, workingIn, worksIn } from '../processes/process-table.mjs';
+import { signalAll, waitGone } from '../processes/processes.mjs';
 import { runProgram } from '../processes/run-program.mjs';
 import { root } from '../state/profile.mjs';
 import { writePrivateFile } from '../state/secrets.mjs';
@@ -22,6 +23,8 @@ import { giveData, giveTo } from './unprivileged.mjs';
 
 /** initdb takes a second or two; data that were not closed are recovered first. */
 const setupLimitMs = 600_000;
+/** Children of a killed Postgres see within milliseconds that it is gone, on a busy machine within seconds. */
+const orphanGraceMs = 3_000;
 
 /** Runs one of Postgres' programs to its end, as the user that the server runs as. */
 async function runOnce(context, program, options, input = '') {
@@ -98,11 +101,24 @@ async function ensureCluster(context, progress) {
  * does not collect orphans (many containers) a killed Postgres stays one for long. So can any other program of this
  * user that has its number since; a Postgres works in its data folder.
  */
-function dropStaleLock(dataDir) {
+async function dropStaleLock(dataDir) {
   const lock = join(dataDir, 'postmaster.pid');
   if (!existsSync(lock)) return;
   const pid = Number.parseInt(readFileSync(lock, 'utf8'), 10);
-  if (readProcess(pid) === undefined || !worksIn(pid, dataDir)) rmSync(lock);
+  if (readProcess(pid) !== undefined && worksIn(pid, dataDir)) return;
+  await endOrphans(dataDir);
+  rmSync(lock);
+}
+
+/**
+ * While children of a killed Postgres hold its shared memory, no other starts on its data. One that was forked as it was killed
+ * belongs to no process that is known, and the title that Postgres gives it overwrites the tag in its environment.
+ */
+async function endOrphans(dataDir) {
+  const orphans = workingIn(dataDir);
+  if (await waitGone(orphans, orphanGraceMs)) return;
+  signalAll(orphans, 'SIGKILL');
+  await waitGone(orphans, orphanGraceMs);
 }
 
 /** Settings of ours go into a file that Postgres reads instead of the generated one. */
@@ -164,7 +180,7 @@ export const postgres = {
     const dataDir = await ensureCluster(context, progress);
     giveData(runner, dataDir);
     writeConfiguration(p, runner, dataDir);
-    dropStaleLock(dataDir);
+    await dropStaleLock(dataDir);
     await takePassword(context, dataDir);
     return [{ name: 'postgres', file: join(binOf(p), 'postgres'), args: ['-D', dataDir], cwd: '/' }];
   },

@@ -78,6 +78,18 @@ export function worksIn(pid, folder) {
   }
 }
 
+/** @returns {ProcessRow[]} all that have this folder as their working one, as far as this user may see them */
+export function workingIn(folder) {
+  const place = realpathSync(folder);
+  return allProcesses().filter(({ pid }) => {
+    try {
+      return readlinkSync(`/proc/${pid}/cwd`) === place;
+    } catch {
+      return false;
+    }
+  });
+}
+
 /** @returns {boolean} whether no process that this user may look into runs from a folder, or was given it as an argument */
 export function nobodyUses(folder) {
   return !allProcesses().some(({ pid }) => {
