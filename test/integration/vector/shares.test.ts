@@ -65,24 +65,35 @@ const waitingInPostgres = async (client: pg.Client) => {
   return rows.length;
 };
 
+/** Requests that wait until they are aborted; one that a busy machine refuses, with 503, is sent again. */
+async function hang(
+  count: number,
+  request: (i: number) => [path: string, token: string, body: unknown],
+  signal: AbortSignal,
+): Promise<void> {
+  const one = async (i: number) => {
+    const [path, token, body] = request(i);
+    const headers = { authorization: `Bearer ${token}` };
+    while (!signal.aborted) {
+      await fetch(gateway.url + path, { method: 'POST', headers, body: JSON.stringify(body), signal })
+        .then((reply) => reply.arrayBuffer())
+        .catch(() => undefined);
+    }
+  };
+  await Promise.all(Array.from({ length: count }, (_, i) => one(i)));
+}
+
 test('an index whose queries hang leaves connections to the others, and readiness sees that Postgres answers', async () => {
   const table = await tableOf('one');
   await whileLocked(`lock table ${table} in access exclusive mode`, async (client) => {
     const given = new AbortController();
-    const hanging = Array.from({ length: 60 }, () =>
-      fetch(`${gateway.url}/one/query`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${READ_ONLY}` },
-        body: JSON.stringify({ vector }),
-        signal: given.signal,
-      }).catch(() => undefined),
-    );
+    const hanging = hang(60, () => ['/one/query', READ_ONLY, { vector }], given.signal);
     await eventually(async () => expect(await waitingInPostgres(client)).toBeGreaterThan(1));
     for (let i = 0; i < 20; i++)
       expect((await at('two')('/query', { vector, topK: 1 })).result).toEqual([{ id: 'a', score: 1 }]);
     expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200);
     given.abort();
-    await Promise.all(hanging);
+    await hanging;
   });
   await eventually(async () => expect((await at('one')('/query', { vector })).status).toBe(200));
 });
@@ -92,18 +103,11 @@ test("one token's writes that hang leave connections to its own reads", async ()
   const held = `select 1 from ${SCHEMA}.namespaces where name = 'held' for update`;
   await whileLocked(held, async (client) => {
     const given = new AbortController();
-    const hanging = Array.from({ length: 30 }, (_, i) =>
-      fetch(`${gateway.url}/one/upsert/held`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${TOKENS.vector}` },
-        body: JSON.stringify({ id: i, vector }),
-        signal: given.signal,
-      }).catch(() => undefined),
-    );
+    const hanging = hang(30, (i) => ['/one/upsert/held', TOKENS.vector, { id: i, vector }], given.signal);
     await eventually(async () => expect(await waitingInPostgres(client)).toBeGreaterThan(1));
     expect((await at('one')('/fetch/held', ['a'])).result).toEqual([{ id: 'a' }]);
     given.abort();
-    await Promise.all(hanging);
+    await hanging;
   });
 });
 
