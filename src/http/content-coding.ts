@@ -48,17 +48,14 @@ export async function decodedBody(body: Buffer, decode: Decode, limit: number): 
   const maxOutputLength = Math.min(limit, FREE_BYTES + FACTOR * body.length);
   const wrong = (cause?: unknown) =>
     new HttpError('invalid_request', 'The body is not what its Content-Encoding says.', { cause });
-  try {
-    const { buffer, engine } = await decode(body, { maxOutputLength, info: true });
-    // zlib ends with the first stream, and what stands behind it would be lost
-    if (engine.bytesWritten !== body.length) throw wrong();
-    return buffer;
-  } catch (cause) {
-    if (cause instanceof HttpError) throw cause;
+  const { buffer, engine } = await decode(body, { maxOutputLength, info: true }).catch((cause) => {
     if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw wrong(cause);
     const why = maxOutputLength < limit ? `${FACTOR} times its size` : `the limit of ${limit} bytes`;
     throw new HttpError('payload_too_large', `Decoded, the body is larger than ${why}.`, { cause });
-  }
+  });
+  // zlib ends with the first stream, and what stands behind it would be lost
+  if (engine.bytesWritten !== body.length) throw wrong();
+  return buffer;
 }
 
 function unsupported(): HttpError {

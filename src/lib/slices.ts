@@ -41,19 +41,23 @@ export function sliced<T>(work: Generator<void, T>): T | Promise<T> {
   return step.done === true ? step.value : inSlices(work);
 }
 
-/** Elements that `mapped` does before it looks at the time. */
+/** Elements that `mapped` does before it looks at the time, where nobody says that they are large. */
 const STEP = 50;
 
-/** `elements.map(of)` in slices; a promise only where it takes longer than one. */
-export function mapped<T, U>(elements: readonly T[], of: (element: T) => U): U[] | Promise<U[]> {
-  return sliced(mapInSteps(elements, of));
+/** `elements.map(of)` in slices; a promise only where it takes longer than one. @param step elements between two looks at the time */
+export function mapped<T, U>(elements: readonly T[], of: (element: T) => U, step = STEP): U[] | Promise<U[]> {
+  return sliced(mapInSteps(elements, of, step));
 }
 
-function* mapInSteps<T, U>(elements: readonly T[], of: (element: T) => U): Generator<void, U[]> {
+function* mapInSteps<T, U>(
+  elements: readonly T[],
+  of: (element: T) => U,
+  step: number,
+): Generator<void, U[]> {
   const results: U[] = [];
   for (const element of elements) {
     results.push(of(element));
-    if (results.length % STEP === 0) yield;
+    if (results.length % step === 0) yield;
   }
   return results;
 }

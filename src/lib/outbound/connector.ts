@@ -13,7 +13,7 @@ import { tolerant } from './unasked-continue.js';
 export const CONNECT_MS = 10_000;
 
 /** HTTP/1.1 alone, which undici 8 no longer keeps to by itself: what headers may be passed on is that protocol's. */
-const ALLOW_H2 = false;
+export const ALLOW_H2 = false;
 
 /** How destinations are reached, where that is not directly and with the well-known authorities. */
 export interface Ways {

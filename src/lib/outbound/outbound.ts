@@ -5,7 +5,7 @@ import type { ByteBudget } from '../byte-budget.js';
 import { type Deadline, deadlineOf } from '../deadline.js';
 import { type ReadBody, readUpTo } from '../read-body.js';
 import type { AddressGuard } from './address-guard.js';
-import { CONNECT_MS, type Ways, waysConnector } from './connector.js';
+import { ALLOW_H2, CONNECT_MS, type Ways, waysConnector } from './connector.js';
 import { OutboundError } from './outbound-error.js';
 import { metered, statusBefore } from './response-meter.js';
 
@@ -53,8 +53,7 @@ export class Outbound {
       bodyTimeout: 0,
       pipelining: 1,
       maxHeaderSize: MAX_HEADER_BYTES,
-      // as the connections are made
-      allowH2: false,
+      allowH2: ALLOW_H2,
     });
     this.dispatcher = this.agent.compose(metered);
   }

@@ -124,7 +124,7 @@ export class VectorIndex {
     await this.writer.upsert(namespace, complete, signal);
   }
 
-  /** The metadata of all that a filter or a prefix finds, or one record. @returns how many were changed */
+  /** The metadata of all that a filter or a prefix finds, or one record. @returns how many were found */
   async updateAll(namespace: string, body: AnyUpdate, signal: AbortSignal): Promise<number> {
     const { id, prefix: _, filter: __, ...change } = body;
     if (id === undefined) return this.bulkUpdater.update(namespace, body, signal);

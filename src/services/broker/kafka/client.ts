@@ -2,8 +2,7 @@ import kafkajs, { type LogEntry } from 'kafkajs';
 import type { Logger } from '../../../lib/logger.js';
 import type { DeclaredTopic } from './declared-topics.js';
 import { calmIdleConnections } from './kafkajs-internals.js';
-import type { KafkaSecurity } from './sasl.js';
-import { saslOf } from './sasl.js';
+import { type KafkaSecurity, saslOf } from './sasl.js';
 
 calmIdleConnections();
 

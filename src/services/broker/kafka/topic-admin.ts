@@ -75,14 +75,14 @@ export class TopicAdmin {
    * @throws HttpError 404; 400 for fewer partitions and for what Kafka does not take
    */
   async change(topic: string, { partitions, config }: TopicChanges, signal: AbortSignal): Promise<void> {
-    await this.mustExist(topic);
+    const there = await this.mustExist(topic);
     await this.inTurn(signal, async (admin) => {
-      const alter = await configChange(admin, topic, config);
-      const grow = await growth(admin, topic, partitions);
-      await alter?.(true);
-      await grow?.(true);
+      const alter = config === undefined ? undefined : await configChange(admin, topic, config);
+      if (partitions !== undefined && partitions !== there.get(topic)?.partitions.length) {
+        await alter?.(true);
+        await admin.createPartitions({ topicPartitions: [{ topic, count: partitions }] });
+      }
       await alter?.(false);
-      await grow?.(false);
     });
     await this.cluster.refresh([topic]);
   }
@@ -94,9 +94,9 @@ export class TopicAdmin {
     await this.cluster.refresh([topic]);
   }
 
-  private async mustExist(topic: string): Promise<void> {
+  private async mustExist(topic: string): ReturnType<Cluster['existing']> {
     await this.cluster.refresh([topic]);
-    await this.cluster.existing([topic]);
+    return this.cluster.existing([topic]);
   }
 
   private async inTurn<T>(signal: AbortSignal, work: (admin: Admin) => Promise<T>): Promise<T> {
@@ -112,15 +112,12 @@ export class TopicAdmin {
   }
 }
 
-/** Asks Kafka for a change, or only whether it would be taken. */
-type Change = (validateOnly: boolean) => Promise<unknown>;
-
+/** What asks Kafka for a change, or only whether it would be taken. */
 async function configChange(
   admin: Admin,
   topic: string,
-  config: TopicChanges['config'],
-): Promise<Change | undefined> {
-  if (config === undefined) return undefined;
+  config: NonNullable<TopicChanges['config']>,
+): Promise<(validateOnly: boolean) => Promise<unknown>> {
   // kafkajs knows the call alone by which what is left out is reset
   const merged: Record<string, string | null> = { ...(await configOf(admin, topic)), ...config };
   const configEntries = Object.entries(merged).flatMap(([name, value]) =>
@@ -128,13 +125,6 @@ async function configChange(
   );
   const resources = [{ type: TOPIC_RESOURCE, name: topic, configEntries }];
   return (validateOnly) => admin.alterConfigs({ validateOnly, resources });
-}
-
-async function growth(admin: Admin, topic: string, count: number | undefined): Promise<Change | undefined> {
-  if (count === undefined) return undefined;
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
-  if (topics[0]?.partitions.length === count) return undefined;
-  return (validateOnly) => admin.createPartitions({ validateOnly, topicPartitions: [{ topic, count }] });
 }
 
 /** What was set for a topic, without what are secrets. */

@@ -3,9 +3,8 @@ import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
 import type { Path } from '../filter/filter-ast.js';
-import { filterJsonpath, valuesJsonpath } from '../filter/filter-jsonpath.js';
+import { valuesJsonpath } from '../filter/filter-jsonpath.js';
 import { parsePath } from '../filter/parse-path.js';
-import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
 import { isStorable, storable } from '../schemas/names.js';
 import type { CountBody, FacetsBody, FetchBody, RangeBody } from '../schemas/reads.js';
@@ -25,12 +24,12 @@ import {
   countText,
   facetsText,
   fetchText,
-  prefixCondition,
   randomText,
   rangeText,
   sizeText,
 } from '../statements/read-statements.js';
 import { recordText } from './record-text.js';
+import { selectionOf } from './selection.js';
 
 /** Records of a page for whom does not say how many. */
 const DEFAULT_PAGE = 100;
@@ -63,11 +62,7 @@ export class RecordReader {
       return arrayOf(await mapped(rows, (row) => recordText(row)));
     }
     if (ids.length > maxPage) throw tooMany('body.ids', ids.length, maxPage);
-    const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
-      fetchText(this.parts.shape, included),
-    );
-    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
-    const byId = new Map(rows.map((row) => [row.id, row]));
+    const byId = await this.byId(namespace, ids, included, signal);
     return arrayOf(
       await mapped(ids, (id) => {
         const row = byId.get(id);
@@ -111,7 +106,7 @@ export class RecordReader {
   async count(namespace: string, body: CountBody, signal: AbortSignal): Promise<number> {
     const parameters = new Parameters();
     parameters.add(namespace, 'text');
-    const condition = conditionOf(body, parameters);
+    const condition = selectionOf(body)?.(parameters);
     if (condition === undefined) {
       const { namespaces } = await this.info(signal);
       return namespaces[namespace]?.vectorCount ?? 0;
@@ -131,24 +126,19 @@ export class RecordReader {
     parameters.add(namespace, 'text');
     parameters.add(valuesJsonpath(fieldPath(field)), 'jsonpath');
     parameters.add(limit, 'int');
-    const text = facetsText(this.parts.shape, conditionOf(selection, parameters) ?? 'true');
+    const text = facetsText(this.parts.shape, selectionOf(selection)?.(parameters) ?? 'true');
     type Facet = { value: string; count: string };
     const rows = await this.rows<Facet>({ text }, parameters.values, signal, 'scan');
     return arrayOf(rows.map(({ value, count }) => `{"value":${value},"count":${count}}`));
   }
 
   /** The vectors of records, by their ids. */
-  async vectorsOf(
+  vectorsOf(
     namespace: string,
     ids: readonly string[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, RecordRow>> {
-    const included = { vectors: true, metadata: false, data: false };
-    const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
-      fetchText(this.parts.shape, included),
-    );
-    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
-    return new Map(rows.map((row) => [row.id, row]));
+    return this.byId(namespace, ids, { vectors: true, metadata: false, data: false }, signal);
   }
 
   /** One record, each as likely as the others, or null. */
@@ -219,7 +209,7 @@ export class RecordReader {
     parameters.add(cursor, 'bigint');
     parameters.add(limit + 1, 'int');
     // which index helps depends on the very prefix and filter: planned each time
-    const condition = conditionOf(selection, parameters);
+    const condition = selectionOf(selection)?.(parameters);
     const statement =
       condition === undefined
         ? cache.get(`range ${includedKey(included)}`, () => rangeText(shape, included))
@@ -227,6 +217,19 @@ export class RecordReader {
     const kind = selection.filter === undefined ? 'read' : 'scan';
     const rows = await this.rows<RecordRow>(statement, parameters.values, signal, kind);
     return { rows: rows.slice(0, limit), next: rows[limit]?.row ?? '' };
+  }
+
+  private async byId(
+    namespace: string,
+    ids: readonly string[],
+    included: Included,
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<string, RecordRow>> {
+    const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
+      fetchText(this.parts.shape, included),
+    );
+    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   private async rows<Row>(
@@ -241,16 +244,6 @@ export class RecordReader {
         (await database.within(signal, kind).query<Row>(statement.text, values, statement.name)).rows,
     );
   }
-}
-
-function conditionOf({ prefix, filter }: CountBody, parameters: Parameters): string | undefined {
-  const conditions = [
-    ...(prefix === undefined ? [] : [prefixCondition(parameters, prefix)]),
-    ...(filter === undefined
-      ? []
-      : [`metadata @@ ${parameters.add(filterJsonpath(readFilter(filter)), 'jsonpath')}`]),
-  ];
-  return conditions.length === 0 ? undefined : conditions.join(' and ');
 }
 
 /** @throws HttpError 400 */
