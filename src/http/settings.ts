@@ -14,6 +14,60 @@ const origin = () =>
       { error: 'expected an origin such as https://app.example (nothing behind the host and port), or *' },
     );
 
+/** What a line of the access log may hold. */
+const accessField = z.enum([
+  'requestId',
+  'method',
+  'operation',
+  'status',
+  'durationMs',
+  'principal',
+  'client',
+  'requestBytes',
+  'replyBytes',
+  'host',
+  'userAgent',
+  'httpVersion',
+]);
+
+export type AccessField = z.output<typeof accessField>;
+
+const accessLog = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe(
+      'A line of the log for each request, whatever log.level is. None holds a path, a query, a token or a body.',
+    ),
+  fields: z
+    .array(accessField)
+    .min(1)
+    .default([
+      'requestId',
+      'method',
+      'operation',
+      'status',
+      'durationMs',
+      'principal',
+      'client',
+      'requestBytes',
+      'replyBytes',
+    ])
+    .describe(`What a line holds, in this order: of ${accessField.options.join(', ')}.`),
+  sample: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe(
+      'Which share of the requests is logged, from 0 to 1. Those that end with 500 and above are always.',
+    ),
+  except: z
+    .array(z.string())
+    .default(['operations.livez', 'operations.readyz', 'operations.metrics'])
+    .describe('Operation ids that are left out, unless they end with 500 and above.'),
+});
+
 /** The section `http` of the configuration. */
 export const httpSettings = z.strictObject({
   host: z
@@ -81,6 +135,7 @@ export const httpSettings = z.strictObject({
         .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
     })
     .prefault({}),
+  accessLog: accessLog.prefault({}),
   metricsToken: secret('PORTICO_METRICS_TOKEN')
     .nullable()
     .default(null)

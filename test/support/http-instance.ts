@@ -8,7 +8,7 @@ import { type BoundRoute, bindRoutes, jsonRoute, type RawRoute, type Route } fro
 import { type App, buildApp } from '../../src/http/server/app.js';
 import { type ListeningServer, listen } from '../../src/http/server/server.js';
 import { httpSettings } from '../../src/http/settings.js';
-import { createLogger } from '../../src/lib/logger.js';
+import { createLogger, type Logger } from '../../src/lib/logger.js';
 import { services } from '../../src/services/index.js';
 
 export const TOKEN = 'a-token-of-the-http-core-tests';
@@ -101,6 +101,7 @@ export function largeReply(size: number): BoundRoute {
 export async function startHttpCore(
   settings: Record<string, unknown> = {},
   instance: Partial<ServiceInstance> = {},
+  log: Logger = createLogger('silent'),
 ): Promise<{
   url: string;
   port: number;
@@ -112,7 +113,7 @@ export async function startHttpCore(
   const seen: Seen = { bodies: 0, waits: 0, aborted: [] };
   const parsed = httpSettings.parse(settings);
   const exposedHeaders = services.flatMap((service) => service.exposedHeaders);
-  const core = new HttpCore(parsed, new Metrics(), createLogger('silent'), exposedHeaders);
+  const core = new HttpCore(parsed, new Metrics(), log, exposedHeaders);
   const routes: Route<Seen>[] = [echo, wait, fails, bytes];
   const complete: ServiceInstance = {
     name: 'default',

@@ -25,7 +25,7 @@ export interface ExchangeCore extends StreamCore {
   /** The header lines that a reply begins with, each with its CR LF. */
   headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
   opened(exchange: Exchange): void;
-  closed(exchange: Exchange, operationId: string, status: number, seconds: number): void;
+  closed(exchange: Exchange, status: number, seconds: number): void;
 }
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
@@ -47,6 +47,7 @@ export class Exchange implements RouteContext {
   place = -1;
   /** Its body may take as long as it keeps arriving. */
   isUnbounded = false;
+  replyBytes: number | null = null;
   private readonly startedAt: number;
   private stream: OpenStream | undefined;
   private deadline = Number.POSITIVE_INFINITY;
@@ -61,7 +62,7 @@ export class Exchange implements RouteContext {
 
   constructor(
     private readonly core: ExchangeCore,
-    private readonly request: IncomingMessage,
+    readonly request: IncomingMessage,
     private readonly response: ServerResponse,
     /** Answers an error in the shape of the contract that the request belongs to. */
     private readonly sendError: (exchange: Exchange, error: HttpError) => void,
@@ -79,6 +80,14 @@ export class Exchange implements RouteContext {
 
   get remoteAddress(): string | null {
     return this.request.socket.remoteAddress ?? null;
+  }
+
+  get clientAddress(): string | null {
+    return this.remoteAddress;
+  }
+
+  get durationMs(): number {
+    return this.core.now() - this.startedAt;
   }
 
   get stopping(): AbortSignal {
@@ -189,6 +198,7 @@ export class Exchange implements RouteContext {
         return;
       }
     }
+    this.replyBytes = length;
     this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
     response.end(body);
     if (!request.complete) discardBody(request);
@@ -255,7 +265,7 @@ export class Exchange implements RouteContext {
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
-    this.core.closed(this, this.operationId, this.answered ? this.response.statusCode : 499, seconds);
+    this.core.closed(this, this.answered ? this.response.statusCode : 499, seconds);
   }
 }
 

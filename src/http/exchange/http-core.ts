@@ -6,6 +6,7 @@ import { Cors } from '../head/cors.js';
 import { headLines } from '../head/head-block.js';
 import { requestIds } from '../head/request-id.js';
 import { securityHeaders } from '../head/security-headers.js';
+import { AccessLog } from '../monitoring/access-log.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { HttpSettings } from '../settings.js';
 import type { Exchange, ExchangeCore } from './exchange.js';
@@ -19,6 +20,7 @@ export class HttpCore implements ExchangeCore {
   private readonly headBlock: string;
   /** Only when other origins are configured. */
   readonly cors: Cors | undefined;
+  private readonly accessLog: AccessLog | undefined;
   readonly nextRequestId = requestIds();
   private readonly stop = new AbortController();
   /** Each exchange knows its place. */
@@ -39,6 +41,7 @@ export class HttpCore implements ExchangeCore {
     readonly now: () => number = () => performance.now(),
   ) {
     this.replies = new ReplyBudget(settings.replyBufferBytes);
+    this.accessLog = settings.accessLog.enabled ? new AccessLog(settings.accessLog, log) : undefined;
     const { origins } = settings.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins, exposedHeaders);
     // replies depend on a token, which a shared cache does not know where it stands in the query
@@ -91,9 +94,10 @@ export class HttpCore implements ExchangeCore {
     exchange.place = this.open.push(exchange) - 1;
   }
 
-  closed(exchange: Exchange, operationId: string, status: number, seconds: number): void {
+  closed(exchange: Exchange, status: number, seconds: number): void {
     this.remove(exchange);
-    this.metrics.requests.observe(operationId, status, seconds);
+    this.metrics.requests.observe(exchange.operationId, status, seconds);
+    this.accessLog?.write(exchange, status);
   }
 
   /** Nothing more is read from this connection, because of an error or because it is late: resolves when its requests are answered. */
