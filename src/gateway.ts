@@ -5,12 +5,13 @@ import type { ServiceInstance } from './http/instance.js';
 import { Health, type HealthTarget } from './http/monitoring/health.js';
 import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
 import { Operations } from './http/operations/operations.js';
+import { gateOf } from './http/routing/auth.js';
 import { buildApp, type MountedAt } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
 import { services } from './services/index.js';
-import type { Worker } from './services/service.js';
+import type { ServiceConfig, Worker } from './services/service.js';
 
 /** What is said of a gateway that accepts requests. */
 export interface Listening {
@@ -26,6 +27,8 @@ export interface Gateway {
   metrics(): Promise<MetricsSnapshot>;
   /** Those of them that only grow; asks no backend, so it is possible after a stop. */
   counts(): Promise<MetricsSnapshot>;
+  /** Takes what differs in what can be exchanged while requests come; a request that was let in before goes on. */
+  reload(config: Config): void;
   /** Readiness off, drain, release everything; resolves to what went wrong meanwhile. */
   stop(): Promise<Error[]>;
 }
@@ -60,12 +63,14 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   lifecycle.onStop('deadlines', () => core.release());
   if (options.build !== undefined) core.metrics.reportBuild(options.build.version, options.build.node);
 
+  const reloads = new Reloads(core);
   const start = async (): Promise<Listening> => {
-    const instances = openServices(config, core.metrics, lifecycle, options);
+    const instances = openServices(config, core.metrics, lifecycle, reloads, options);
     const health = new Health(healthTargets(instances), missingReasons(config));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
+    reloads.begin(instances, operations);
     const servers = await openPorts(config, core, instances, operations);
     lifecycle.onStop(
       'http',
@@ -83,6 +88,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
       }),
     metrics: () => core.metrics.snapshot(),
     counts: () => core.metrics.counts(),
+    reload: (changed) => reloads.take(changed),
     stop: () => {
       core.beginStop();
       return lifecycle.stop();
@@ -94,6 +100,7 @@ function openServices(
   config: Config,
   metrics: Metrics,
   lifecycle: Lifecycle,
+  reloads: Reloads,
   { log, now = Date.now, worker }: GatewayOptions,
 ): OpenInstance[] {
   return enabledServices(config).flatMap(({ service, section }) => {
@@ -102,6 +109,7 @@ function openServices(
       lifecycle,
       metrics,
       now,
+      onReload: (listener: (section: ServiceConfig) => void) => reloads.listen(service.name, listener),
       ...(worker === undefined ? {} : { worker }),
     };
     const { name, headerAlias } = service;
@@ -110,6 +118,43 @@ function openServices(
       .open(section, runtime)
       .map((instance) => ({ service: name, instance: { ...instance, ...alias } }));
   });
+}
+
+/** What a configuration that was read again changes. */
+class Reloads {
+  private readonly listeners: { service: string; listener: (section: ServiceConfig) => void }[] = [];
+  private open: { instances: readonly OpenInstance[]; operations: Operations } | undefined;
+  private early: Config | undefined;
+
+  constructor(private readonly core: HttpCore) {}
+
+  listen(service: string, listener: (section: ServiceConfig) => void): void {
+    this.listeners.push({ service, listener });
+  }
+
+  /** All are there; one that came before is made good. */
+  begin(instances: readonly OpenInstance[], operations: Operations): void {
+    this.open = { instances, operations };
+    if (this.early !== undefined) this.take(this.early);
+  }
+
+  take(config: Config): void {
+    if (this.open === undefined) {
+      this.early = config;
+      return;
+    }
+    const { instances, operations } = this.open;
+    this.core.reload(config.http);
+    operations.reloaded();
+    for (const { service, section } of enabledServices(config)) {
+      for (const { service: name, listener } of this.listeners) if (name === service.name) listener(section);
+      const mounts = service.mounts(section);
+      for (const { service: name, instance } of instances) {
+        const mount = mounts.find((each) => each.name === instance.name);
+        if (name === service.name && mount !== undefined) gateOf(instance).change(mount.auth);
+      }
+    }
+  }
 }
 
 function healthTargets(instances: readonly OpenInstance[]): HealthTarget[] {

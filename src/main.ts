@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { checkReport } from './config/check-report.js';
-import { ConfigError, type LoadedConfig, loadConfig } from './config/load.js';
+import { ConfigError, type ConfigSource, type LoadedConfig, loadConfig } from './config/load.js';
+import { reloadConfig } from './config/reload.js';
 import { type Config, enabledServices } from './config/schema.js';
 import { settingsTable } from './config/settings-table.js';
 import { settingsYaml } from './config/settings-yaml.js';
@@ -65,16 +66,59 @@ async function run(file: string | undefined): Promise<void> {
     await work(link);
     return;
   }
+  // from now on it ends nothing
+  const hangUps = new HangUps();
   const loaded = load(file);
   const { config } = loaded;
   const log = createLogger(config.log.level, output);
   announce(loaded, log);
-  if (config.http.workers === 1) await serve(config, log);
-  else await superviseWorkers(config, log);
+  const reload = (take: (config: Config) => void) => hangUps.handle(reloader(file, config, log, take));
+  if (config.http.workers === 1) await serve(config, log, reload);
+  else await superviseWorkers(config, log, reload);
 }
 
+/** SIGHUP, from the first moment; one that comes before anybody can act on it is kept. */
+class HangUps {
+  private kept = false;
+  private act = (): void => {
+    this.kept = true;
+  };
+
+  constructor() {
+    process.on('SIGHUP', () => this.act());
+  }
+
+  handle(act: () => void): void {
+    this.act = act;
+    if (this.kept) act();
+  }
+}
+
+/**
+ * Reads the configuration again, files and variables that name files; one that is wrong changes nothing.
+ * @param config what runs
+ */
+function reloader(file: string | undefined, config: Config, log: Logger, take: (config: Config) => void) {
+  let current = config;
+  return (): void => {
+    try {
+      const { config: next, changed, atRestart } = reloadConfig(current, sourceOf(file));
+      take(next);
+      current = next;
+      log.info({ changed }, 'configuration read again');
+      if (atRestart.length > 0)
+        log.warn({ keys: atRestart }, 'these keys have new values, which wait for the next start');
+    } catch (error) {
+      const about = error instanceof ConfigError ? { problems: error.problems } : { err: error };
+      log.error(about, 'the configuration was read again and is not usable: nothing has changed');
+    }
+  };
+}
+
+type OnReload = (take: (config: Config) => void) => void;
+
 /** The usual way: one process that is the gateway. */
-async function serve(config: Config, log: Logger): Promise<void> {
+async function serve(config: Config, log: Logger, onReload: OnReload): Promise<void> {
   const gateway = createGateway(config, { log, build: build(), openapi: () => inSlices(openapiText()) });
   const stop = stopper(log, gateway);
   onSignals((signal, isFirst) => {
@@ -82,12 +126,13 @@ async function serve(config: Config, log: Logger): Promise<void> {
     if (!isFirst) process.exit(EXIT_AT_ONCE);
     stop({ signal });
   });
+  onReload((changed) => gateway.reload(changed));
   const { port, instances } = await gateway.start();
   log.info({ host: config.http.host, port, instances }, 'listening');
 }
 
 /** The process that owns the ports while others serve them. */
-async function superviseWorkers(config: Config, log: Logger): Promise<void> {
+async function superviseWorkers(config: Config, log: Logger, onReload: OnReload): Promise<void> {
   const primary = new Primary(config, log, {
     exit: (code) => void exit(code),
     complain: (text) => process.stderr.write(`${text}\n`),
@@ -100,6 +145,7 @@ async function superviseWorkers(config: Config, log: Logger): Promise<void> {
     log.info({ signal }, 'stopping');
     primary.stop();
   });
+  onReload((changed) => primary.reload(changed));
   await primary.start();
 }
 
@@ -119,7 +165,11 @@ async function work(link: WorkerLink): Promise<void> {
   });
   const stop = stopper(log, gateway, async () => link.sendFinal(await gateway.counts()));
   process.on('SIGTERM', (signal) => stop({ signal }));
-  link.take({ stop: (lost) => stop({ lost }), metrics: () => gateway.metrics() });
+  link.take({
+    stop: (lost) => stop({ lost }),
+    metrics: () => gateway.metrics(),
+    reload: (changed) => gateway.reload(changed),
+  });
   try {
     await link.listening(await gateway.start());
   } catch (error) {
@@ -146,8 +196,6 @@ function stopper(log: Logger, gateway: Gateway, lastly = async (): Promise<void>
 
 function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): void {
   let isFirst = true;
-  // a terminal that closes may send it twice, by itself and by its shell: that is no impatience
-  process.on('SIGHUP', (signal) => act(signal, true));
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       act(signal, isFirst);
@@ -158,7 +206,11 @@ function onSignals(act: (signal: NodeJS.Signals, isFirst: boolean) => void): voi
 
 /** @param complete as `loadConfig` */
 function load(file: string | undefined, complete = true): LoadedConfig {
-  return loadConfig({ ...(file === undefined ? {} : { file }), environment: process.env }, complete);
+  return loadConfig(sourceOf(file), complete);
+}
+
+function sourceOf(file: string | undefined): ConfigSource {
+  return { ...(file === undefined ? {} : { file }), environment: process.env };
 }
 
 /** @param note the file in which a start notes what it runs */

@@ -75,7 +75,7 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   return { config: deepFreeze(config), warnings, unserved };
 }
 
-function keyNames(origins: ReadonlyMap<string, string>): KeyNames {
+export function keyNames(origins: ReadonlyMap<string, string>): KeyNames {
   const leaves = configLeaves();
   return {
     variable: (key) => variableOf(key, leaves, ENVIRONMENT_PREFIX),
@@ -135,7 +135,7 @@ function variableNames(): string[] {
   return configLeaves().flatMap((leaf) => (leaf.env === undefined ? [] : [leaf.env]));
 }
 
-function deepFreeze<T>(value: T): T {
+export function deepFreeze<T>(value: T): T {
   if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
     Object.freeze(value);
     for (const inner of Object.values(value)) deepFreeze(inner);

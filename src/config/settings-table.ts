@@ -1,6 +1,7 @@
 import { variableName } from '../lib/settings/settings-environment.js';
 import type { SettingLeaf } from '../lib/settings/settings-tree.js';
 import { configLeaves, ENVIRONMENT_PREFIX } from './schema.js';
+import { meaningOf } from './settings-yaml.js';
 
 /** Every key of the configuration as a Markdown table: key, default, environment variable, meaning. */
 export function settingsTable(): string {
@@ -18,6 +19,6 @@ function cells(leaf: SettingLeaf): string[] {
     `\`${key}\``,
     `\`${JSON.stringify(leaf.byDefault ?? null)}\``,
     `\`${variable}\``,
-    leaf.description.replaceAll('|', '\\|'),
+    meaningOf(leaf).replaceAll('|', '\\|'),
   ];
 }

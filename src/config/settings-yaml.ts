@@ -22,7 +22,8 @@ export function settingsYaml(): string {
 }
 
 /** A key's lines, after those of the objects that it is the first key of. @param open path of the key before */
-function linesOf({ path, description, env, byDefault }: SettingLeaf, open: readonly string[]): string[] {
+function linesOf(leaf: SettingLeaf, open: readonly string[]): string[] {
+  const { path, env, byDefault } = leaf;
   const lines: string[] = [];
   let depth = path.findIndex((step, i) => step !== open[i]);
   if (depth === 0) lines.push('');
@@ -32,9 +33,14 @@ function linesOf({ path, description, env, byDefault }: SettingLeaf, open: reado
     if (!dash) lines.push(`${indent(depth)}${path[depth]}:`);
   }
   const margin = indent(dash ? depth - 1 : depth);
-  lines.push(`${margin}# ${description}${env === undefined ? '' : ` (${env})`}`);
+  lines.push(`${margin}# ${meaningOf(leaf)}${env === undefined ? '' : ` (${env})`}`);
   lines.push(`${margin}${dash ? '- ' : ''}${path[depth]}: ${JSON.stringify(byDefault ?? null)}`);
   return lines;
+}
+
+/** What a key means, and whether a running gateway takes a new value of it. */
+export function meaningOf({ description, reload }: SettingLeaf): string {
+  return reload ? `${description} SIGHUP takes a new value.` : description;
 }
 
 /** The dash of a list's entry takes the place of a step. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { milliseconds, secret, tcpPort } from '../lib/settings/settings.js';
+import { clientSecret, milliseconds, tcpPort } from '../lib/settings/settings.js';
 
 /** What a browser sends as `Origin`: nothing behind the host, a usual port left out. */
 const origin = () =>
@@ -135,8 +135,8 @@ export const httpSettings = z.strictObject({
         .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
     })
     .prefault({}),
-  accessLog: accessLog.prefault({}),
-  metricsToken: secret('PORTICO_METRICS_TOKEN')
+  accessLog: accessLog.prefault({}).meta({ reload: true }),
+  metricsToken: clientSecret('PORTICO_METRICS_TOKEN')
     .nullable()
     .default(null)
     .describe(

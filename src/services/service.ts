@@ -22,11 +22,13 @@ export interface Worker {
 }
 
 /** What the composition root gives to a service. */
-export interface ServiceRuntime {
+export interface ServiceRuntime<Config = ServiceConfig> {
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
   readonly metrics: MetricRegistry;
   readonly now: () => number;
+  /** Calls `listener` with the service's section whenever that was read again. Only keys marked `reload` differ. */
+  onReload(listener: (section: Config) => void): void;
   /** Where several processes serve the same ports. */
   readonly worker?: Worker;
 }
@@ -139,7 +141,7 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
    * Connects in the background and returns at once: until a backend is there its instance answers 503.
    * Everything acquired is registered with `runtime.lifecycle`.
    */
-  open(config: Config, runtime: ServiceRuntime): readonly ServiceInstance[];
+  open(config: Config, runtime: ServiceRuntime<Config>): readonly ServiceInstance[];
   /** Wipes what tests have left, for the image for tests: what is declared stays, empty, and the gateway goes on. */
   reset?(started: StartedService): Promise<void>;
 }

@@ -10,6 +10,8 @@ export const WORKER_VARIABLE = 'PORTICO_WORKER';
 export type ToWorker =
   | { readonly type: 'begin'; readonly config: Config; readonly place: WorkerPlace }
   | { readonly type: 'stop' }
+  /** The configuration was read again. */
+  | { readonly type: 'reload'; readonly config: Config }
   /** Wants this worker's own metrics, under the same id. */
   | { readonly type: 'collect'; readonly id: number }
   /** The metrics of all, for the `gather` with this id. */

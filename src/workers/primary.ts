@@ -90,6 +90,13 @@ export class Primary {
     this.exitWhenEmpty();
   }
 
+  /** The configuration was read again: workers that are started later have it, too. */
+  reload(config: Config): void {
+    const { port } = this.workerConfig.http;
+    this.workerConfig = { ...config, http: { ...config.http, port } };
+    for (const { worker } of this.places) this.send(worker, { type: 'reload', config: this.workerConfig });
+  }
+
   /** At once, whatever they are doing. */
   killAll(): void {
     this.peers.clearUp();

@@ -16,6 +16,7 @@ export interface WorkerDuties {
   /** @param lost the primary process is gone, and with it the ports */
   stop(lost: boolean): void;
   metrics(): Promise<MetricsSnapshot>;
+  reload(config: Config): void;
 }
 
 /** What a worker begins with. */
@@ -27,6 +28,7 @@ export interface Orders {
 /** A worker's line to the primary one. */
 export class WorkerLink {
   private duties: WorkerDuties | undefined;
+  private reloadFirst: Config | undefined;
   private stopFirst: { lost: boolean } | undefined;
   private lastId = 0;
   private readonly gathering = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
@@ -55,9 +57,10 @@ export class WorkerLink {
     });
   }
 
-  /** From now the primary process is obeyed; a stop that came before is made good. */
+  /** From now the primary process is obeyed; what it said before is made good. */
   take(duties: WorkerDuties): void {
     this.duties = duties;
+    if (this.reloadFirst !== undefined) duties.reload(this.reloadFirst);
     if (this.stopFirst !== undefined) duties.stop(this.stopFirst.lost);
   }
 
@@ -98,6 +101,7 @@ export class WorkerLink {
   private received(message: ToWorker): void {
     if (message.type === 'begin') this.begun?.(message);
     else if (message.type === 'stop') this.stop(false);
+    else if (message.type === 'reload') this.reload(message.config);
     else if (message.type === 'gathered') this.gathering.get(message.id)?.(message.snapshots);
     else void this.report(message.id);
   }
@@ -105,6 +109,11 @@ export class WorkerLink {
   private async report(id: number): Promise<void> {
     if (this.duties === undefined) return;
     await this.send({ type: 'collected', id, snapshot: await this.duties.metrics() });
+  }
+
+  private reload(config: Config): void {
+    if (this.duties === undefined) this.reloadFirst = config;
+    else this.duties.reload(config);
   }
 
   private stop(lost: boolean): void {

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { gatewayEnvironment } from '../support/environment.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -71,7 +74,7 @@ it('ends on SIGTERM under load within its cap, and every increment that it answe
   expect(await next.stop()).toBe(0);
 });
 
-it.each([1, 2])('drains when its terminal closes, which may say so twice (%d processes)', async (workers) => {
+it.each([1, 2])('drains on SIGINT, as a terminal sends it (%d processes)', async (workers) => {
   const gateway = await spawnGateway({ kv: {}, http: { workers } });
   const client = await RawClient.open(Number(new URL(gateway.url).port));
   const head = `POST /kv HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKENS.kv}\r\nContent-Length: 8\r\n\r\n`;
@@ -83,15 +86,95 @@ it.each([1, 2])('drains when its terminal closes, which may say so twice (%d pro
   const text = await (await fetch(`${gateway.url}/metrics`)).text();
   expect(text).toContain(`portico_build_info{version="0.1.0",node="${process.versions.node}"} 1`);
   const exited = once(gateway.process, 'exit');
-  gateway.process.kill('SIGHUP');
-  await eventually(() => expect(gateway.lines.join('\n')).toContain('"msg":"stopping"'));
-  gateway.process.kill('SIGHUP');
+  gateway.process.kill('SIGINT');
   await eventually(async () =>
     expect(await fetch(`${gateway.url}/livez`).catch(() => 'closed')).toBe('closed'),
   );
   client.write('NG"]');
   expect(await client.closed()).toContain('{"result":"PONG"}');
   expect(await exited).toEqual([0, null]);
+});
+
+describe.each([1, 2])('SIGHUP (%d processes)', (workers) => {
+  const [first, second] = ['the-first-token-of-this-database', 'the-second-token-of-this-database'] as const;
+  let folder: string;
+  let tokenFile: string;
+  let gateway: SpawnedGateway;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'portico-test-'));
+    tokenFile = join(folder, 'token');
+    await writeFile(tokenFile, `${first}\n`);
+    const environment = { PORTICO_KV_TOKEN: '', PORTICO_KV_TOKEN_FILE: tokenFile };
+    gateway = await spawnGateway({ kv: {}, http: { workers } }, environment);
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** Statuses of so many requests, each on a connection of its own: every process gets some. */
+  const statuses = async (token: string) => {
+    const one = async () => {
+      const headers = { authorization: `Bearer ${token}`, connection: 'close' };
+      const reply = await fetch(`${gateway.url}/kv`, { method: 'POST', headers, body: '["PING"]' });
+      await reply.text();
+      return reply.status;
+    };
+    return new Set(await Promise.all(Array.from({ length: 20 }, one)));
+  };
+  const said = (msg: string) => gateway.lines.filter((line) => line.includes(`"msg":"${msg}"`));
+  const hangUp = async (msg: string) => {
+    const before = said(msg).length;
+    gateway.process.kill('SIGHUP');
+    await eventually(() => expect(said(msg).length).toBe(before + 1));
+  };
+
+  it('takes a new token, and the old one no longer', async () => {
+    expect([await statuses(first), await statuses(second)]).toEqual([new Set([200]), new Set([401])]);
+    await writeFile(tokenFile, second);
+    await hangUp('configuration read again');
+    await eventually(async () => expect(await statuses(first)).toEqual(new Set([401])));
+    expect(await statuses(second)).toEqual(new Set([200]));
+    expect(said('configuration read again').at(-1)).toContain('"changed":["kv.databases[0].token"]');
+  });
+
+  it('changes nothing when the configuration is wrong, and says what', async () => {
+    const document = await readFile(gateway.file, 'utf8');
+    await writeFile(tokenFile, first);
+    await writeFile(gateway.file, document.replace('http:', 'htpt: {}\nhttp:'));
+    await hangUp('the configuration was read again and is not usable: nothing has changed');
+    expect(gateway.lines.at(-1)).toMatch(/htpt: unknown key; did you mean http\?/);
+    expect(await statuses(second)).toEqual(new Set([200]));
+    await writeFile(gateway.file, document);
+    await writeFile(tokenFile, second);
+  });
+
+  it('names what waits for the next start', async () => {
+    const document = await readFile(gateway.file, 'utf8');
+    await writeFile(gateway.file, document.replace('http:', 'http:\n  maxInFlight: 77'));
+    await hangUp('these keys have new values, which wait for the next start');
+    expect(said('these keys have new values, which wait for the next start')[0]).toContain(
+      '"keys":["http.maxInFlight"]',
+    );
+    await writeFile(gateway.file, document);
+  });
+
+  it('a process that is started later has the new token', async () => {
+    if (workers > 1) {
+      const { pid } = gateway.process;
+      const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+        .trim()
+        .split(' ')
+        .map(Number);
+      for (const child of children) process.kill(child, 'SIGKILL');
+    } else gateway.process.kill('SIGHUP');
+    await eventually(async () => expect(await statuses(second)).toEqual(new Set([200])));
+    expect(await statuses(first)).toEqual(new Set([401]));
+    const log = gateway.lines.join('\n');
+    expect([log.includes(first), log.includes(second)]).toEqual([false, false]);
+    expect(await gateway.stop()).toBe(0);
+  });
 });
 
 it.each([1, 2])('opens no inspector on SIGUSR1 (%d processes)', async (workers) => {

@@ -252,15 +252,18 @@ describe('npm start in the foreground', () => {
     await ready;
   }
 
-  it('ends all that it started on Ctrl-C', async () => {
-    await startInForeground();
-    const pids = [pidOf('gateway'), pidOf('redis')];
-    const exit = once(launcher, 'exit');
-    launcher.kill('SIGINT');
-    expect((await exit)[0]).toBe(0);
-    expect(pids.map(isAlive)).toEqual([false, false]);
-    expect(processesOfOurs()).toEqual([]);
-  });
+  it.each(['SIGINT', 'SIGHUP'] as const)(
+    'ends all that it started on Ctrl-C or with its terminal (%s)',
+    async (signal) => {
+      await startInForeground();
+      const pids = [pidOf('gateway'), pidOf('redis')];
+      const exit = once(launcher, 'exit');
+      launcher.kill(signal);
+      expect((await exit)[0]).toBe(0);
+      expect(pids.map(isAlive)).toEqual([false, false]);
+      expect(processesOfOurs()).toEqual([]);
+    },
+  );
 
   it('killed without warning, leaves what npm stop still finds', async () => {
     await startInForeground();

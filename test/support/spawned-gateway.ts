@@ -10,6 +10,8 @@ import { HANGS_MS } from './eventually.js';
 export interface SpawnedGateway {
   readonly url: string;
   readonly process: ChildProcess;
+  /** Its configuration, until it ends. */
+  readonly file: string;
   /** Lines of its log so far. */
   readonly lines: readonly string[];
   /** SIGTERM; resolves to its exit code. */
@@ -32,6 +34,7 @@ export async function spawnGateway(
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
+  void exited.then(() => rm(folder, { recursive: true, force: true }));
   const lines: string[] = [];
   let port: number;
   try {
@@ -39,12 +42,11 @@ export async function spawnGateway(
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
   }
   return {
     url: `http://127.0.0.1:${port}`,
     process: child,
+    file,
     lines,
     stop: () => {
       child.kill('SIGTERM');

@@ -20,7 +20,7 @@ export class HttpCore implements ExchangeCore {
   private readonly headBlock: string;
   /** Only when other origins are configured. */
   readonly cors: Cors | undefined;
-  private readonly accessLog: AccessLog | undefined;
+  private accessLog: AccessLog | undefined;
   readonly nextRequestId = requestIds();
   private readonly stop = new AbortController();
   /** Each exchange knows its place. */
@@ -32,7 +32,7 @@ export class HttpCore implements ExchangeCore {
   readonly replies: ReplyBudget;
 
   constructor(
-    readonly settings: HttpSettings,
+    private current: HttpSettings,
     readonly metrics: Metrics,
     readonly log: Logger,
     /** Reply headers of the services that scripts of other origins may read. */
@@ -40,9 +40,9 @@ export class HttpCore implements ExchangeCore {
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
-    this.replies = new ReplyBudget(settings.replyBufferBytes);
-    this.accessLog = settings.accessLog.enabled ? new AccessLog(settings.accessLog, log) : undefined;
-    const { origins } = settings.cors;
+    this.replies = new ReplyBudget(current.replyBufferBytes);
+    this.accessLog = accessLogOf(current, log);
+    const { origins } = current.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins, exposedHeaders);
     // replies depend on a token, which a shared cache does not know where it stands in the query
     this.headBlock = headLines([...securityHeaders(origins.length > 0), 'Cache-Control', 'no-store']);
@@ -53,6 +53,16 @@ export class HttpCore implements ExchangeCore {
     metrics.countInFlight(() => this.inFlight);
     metrics.countStreams(() => this.streams);
     metrics.countReplyBytes(() => this.replies.waiting);
+  }
+
+  get settings(): HttpSettings {
+    return this.current;
+  }
+
+  /** @param settings those that differ only in what can change while requests come */
+  reload(settings: HttpSettings): void {
+    this.current = settings;
+    this.accessLog = accessLogOf(settings, this.log);
   }
 
   /** Readiness is off and replies ask the client to close its connection. */
@@ -135,4 +145,8 @@ export class HttpCore implements ExchangeCore {
     const now = this.now();
     for (const exchange of [...this.open]) exchange.expire(now);
   }
+}
+
+function accessLogOf({ accessLog }: HttpSettings, log: Logger): AccessLog | undefined {
+  return accessLog.enabled ? new AccessLog(accessLog, log) : undefined;
 }

@@ -7,25 +7,26 @@ import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import type { Health, HealthState } from '../monitoring/health.js';
 import type { AuthScheme } from '../route.js';
-import { type Authenticate, authenticator, challenge } from '../routing/auth.js';
+import { challenge, Gate } from '../routing/auth.js';
 import type { HttpSettings } from '../settings.js';
 
 const OPERATOR = { name: 'operator', access: 'read' } as const;
 
 /** The pages for those who run Portico: `/livez`, `/readyz`, `/metrics`, `/openapi.json`. */
 export class Operations {
-  private readonly scheme: AuthScheme;
-  private readonly authenticate: Authenticate;
+  private readonly gate: Gate;
 
   constructor(
     private readonly core: HttpCore,
     private readonly health: Health,
     private readonly openapi: () => string | Promise<string>,
   ) {
-    const { metricsToken: token } = core.settings;
-    const credentials = token === null ? [] : [{ token, principal: OPERATOR }];
-    this.scheme = { kind: 'bearer', credentials };
-    this.authenticate = authenticator(this.scheme);
+    this.gate = new Gate(schemeOf(core.settings));
+  }
+
+  /** The settings of the core have changed. */
+  reloaded(): void {
+    this.gate.change(schemeOf(this.core.settings));
   }
 
   private openapiText: string | Promise<string> | undefined;
@@ -72,7 +73,7 @@ export class Operations {
     if (service !== undefined && states.length === 0)
       throw new HttpError('not_found', `No service ${service} is configured.`);
     const ready = !this.core.stopping && states.every((state) => state.up);
-    const isOperator = this.authenticate(request) !== undefined;
+    const isOperator = this.gate.authenticate(request) !== undefined;
     const services = isOperator ? this.details(states) : byService(states);
     return {
       status: ready ? 200 : 503,
@@ -99,13 +100,17 @@ export class Operations {
   }
 
   private async metrics(request: Request): Promise<Page> {
-    if (!metricsAreOpen(this.core.settings) && this.authenticate(request) === undefined)
+    if (!metricsAreOpen(this.core.settings) && this.gate.authenticate(request) === undefined)
       throw new HttpError('unauthorized', undefined, {
-        headers: { 'WWW-Authenticate': challenge(this.scheme) },
+        headers: { 'WWW-Authenticate': challenge(schemeOf(this.core.settings)) },
       });
     const { metrics } = this.core;
     return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
   }
+}
+
+function schemeOf({ metricsToken: token }: HttpSettings): AuthScheme {
+  return { kind: 'bearer', credentials: token === null ? [] : [{ token, principal: OPERATOR }] };
 }
 
 type Answer = (request: Request) => Promise<Page>;

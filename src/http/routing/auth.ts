@@ -11,6 +11,28 @@ interface Known {
   principal: Principal;
 }
 
+/** The check of an instance's credentials, which may be exchanged for others while requests come. */
+export class Gate {
+  authenticate: Authenticate;
+
+  constructor(scheme: AuthScheme) {
+    this.authenticate = authenticator(scheme);
+  }
+
+  change(scheme: AuthScheme): void {
+    this.authenticate = authenticator(scheme);
+  }
+}
+
+const gates = new WeakMap<object, Gate>();
+
+/** One for all ports and paths that an instance is served at. */
+export function gateOf(instance: { readonly auth: AuthScheme }): Gate {
+  const gate = gates.get(instance) ?? new Gate(instance.auth);
+  gates.set(instance, gate);
+  return gate;
+}
+
 /** Compiles a scheme into its check. Credentials are kept and compared as SHA-256 digests, in constant time. */
 export function authenticator(scheme: AuthScheme): Authenticate {
   return scheme.kind === 'bearer' ? bearer(scheme) : basic(scheme);

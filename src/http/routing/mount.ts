@@ -12,7 +12,7 @@ import type { HttpCore } from '../exchange/http-core.js';
 import { bodyPieces, sendPieces } from '../exchange/pieces.js';
 import type { ServiceInstance } from '../instance.js';
 import { type BoundRoute, JsonText, Pieces, type Principal, Reply } from '../route.js';
-import { authenticator, challenge } from './auth.js';
+import { challenge, gateOf } from './auth.js';
 import { checked, inputOf } from './input.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
@@ -32,7 +32,7 @@ const ANYBODY: Principal = { name: 'anybody', access: 'full' };
 
 /** @param isOpen no credentials are asked for */
 export function admission(core: HttpCore, instance: ServiceInstance, isOpen: boolean): Admit {
-  const authenticate = isOpen ? () => ANYBODY : authenticator(instance.auth);
+  const gate = isOpen ? { authenticate: () => ANYBODY } : gateOf(instance);
   const unauthorized = { headers: { 'WWW-Authenticate': challenge(instance.auth) } };
   const sendError = errorSender(instance.formatError);
   return (request, response) => {
@@ -40,7 +40,7 @@ export function admission(core: HttpCore, instance: ServiceInstance, isOpen: boo
     (request as MountedRequest).exchange = exchange;
     if (core.inFlight > core.settings.maxInFlight) exchange.fail(new HttpError('overloaded'));
     else {
-      const principal = authenticate(request);
+      const principal = gate.authenticate(request);
       if (principal !== undefined) {
         exchange.principal = principal;
         return exchange;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { plainFormat } from '../exchange/error-sender.js';
 import type { ServiceInstance } from '../instance.js';
 import type { ErrorFormat } from '../route.js';
-import { authenticator } from '../routing/auth.js';
+import { gateOf } from '../routing/auth.js';
 
 /** How to word the error of a request that no instance took, or that was none yet. */
 export interface ErrorWording {
@@ -19,7 +19,7 @@ export function errorWording(
   const places = mounts.map(({ path, instance }) => ({
     prefix: path === '/' ? '' : path,
     format: instance.formatError,
-    authenticate: authenticator(instance.auth),
+    gate: gateOf(instance),
   }));
   const formats = new Set(places.map(({ format }) => format));
   const only = formats.size === 1 ? places[0]?.format : undefined;
@@ -28,7 +28,7 @@ export function errorWording(
   return {
     ofRequest: (request, url) =>
       known(url) ??
-      places.find(({ authenticate }) => authenticate(request) !== undefined)?.format ??
+      places.find(({ gate }) => gate.authenticate(request) !== undefined)?.format ??
       plainFormat,
     ofTarget: (url) => known(url) ?? plainFormat,
   };

@@ -10,6 +10,8 @@ export interface SettingLeaf {
   /** `undefined` when the key must be given. */
   readonly byDefault: unknown;
   readonly secret: boolean;
+  /** The gateway takes a new value while it runs. */
+  readonly reload: boolean;
   /** Short variable for the first entry of a list. */
   readonly env: string | undefined;
 }
@@ -48,17 +50,22 @@ function unwrap(schema: z.ZodType): Unwrapped {
 }
 
 /** Every key of a configuration schema, in the order of the schema. */
-export function settingLeaves(schema: z.ZodType, path: readonly string[] = []): SettingLeaf[] {
+export function settingLeaves(
+  schema: z.ZodType,
+  path: readonly string[] = [],
+  reloads = false,
+): SettingLeaf[] {
   const { schema: bare, byDefault, meta } = unwrap(schema);
   const definition = definitionOf(bare);
+  const reload = reloads || meta.reload === true;
   if (definition.type === 'object') {
     return Object.entries(definition.shape ?? {}).flatMap(([key, value]) =>
-      settingLeaves(value, [...path, key]),
+      settingLeaves(value, [...path, key], reload),
     );
   }
   if (definition.type === 'array' && definition.element !== undefined) {
     const element = definitionOf(unwrap(definition.element).schema);
-    if (element.type === 'object') return settingLeaves(definition.element, [...path, '#']);
+    if (element.type === 'object') return settingLeaves(definition.element, [...path, '#'], reload);
   }
   return [
     {
@@ -67,6 +74,7 @@ export function settingLeaves(schema: z.ZodType, path: readonly string[] = []): 
       description: meta.description ?? '',
       byDefault,
       secret: meta.secret === true,
+      reload,
       env: meta.env,
     },
   ];

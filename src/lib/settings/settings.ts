@@ -3,11 +3,13 @@ import { postgresTlsProblems } from '../tls.js';
 
 /**
  * What the configuration needs to know of a key beside its type: the short environment variable for the key of a
- * list's first entry, and whether its value is a secret (never printed).
+ * list's first entry, whether its value is a secret (never printed), and whether the gateway takes a new one while it runs.
  */
 export interface SettingMeta {
   env?: string;
   secret?: boolean;
+  /** It can be exchanged while the gateway runs; of a section or list, with all that is in it. */
+  reload?: boolean;
 }
 
 /** A URL path such as `/kv`: one leading slash, no trailing one; `/` alone is the root. */
@@ -31,6 +33,9 @@ export const secret = (env?: string) =>
     .string()
     .regex(/^[\x21-\x7e]{1,512}$/, 'expected 1 to 512 printable ASCII characters without blanks')
     .meta({ secret: true, ...(env === undefined ? {} : { env }) });
+
+/** A secret by which clients show who they are. */
+export const clientSecret = (env: string) => secret(env).meta({ reload: true });
 
 /** Whether user, password, host and path are percent-encoded as they must be to be read back. */
 function isDecodable({ username, password, hostname, pathname }: URL): boolean {

@@ -33,7 +33,7 @@ const PRODUCE_MARGIN_MS = 1_000;
 /** Connects every cluster in the background. */
 export function openBroker(
   { clusters, peers }: BrokerSettings,
-  runtime: ServiceRuntime,
+  runtime: ServiceRuntime<BrokerSettings>,
 ): readonly ServiceInstance[] {
   const network = new PeerNetwork(peers, runtime);
   const metrics = new BrokerMetrics(runtime.metrics, network);
@@ -44,7 +44,7 @@ export function openBroker(
 
 function openCluster(
   config: ClusterSettings,
-  runtime: ServiceRuntime,
+  runtime: ServiceRuntime<BrokerSettings>,
   network: PeerNetwork,
   metrics: BrokerMetrics,
 ): ServiceInstance {
@@ -83,12 +83,13 @@ function depsOf(
   config: ClusterSettings,
   cluster: Cluster,
   topics: TopicAdmin,
-  { log, lifecycle, now }: ServiceRuntime,
+  runtime: ServiceRuntime<BrokerSettings>,
   network: PeerNetwork,
   metrics: BrokerMetrics,
 ): BrokerDeps {
+  const { log, lifecycle, now } = runtime;
   const { timeoutMs, replyBytes, replyRecords, idleTimeoutMs, sessionTimeoutMs, maxWaitMs } = config;
-  const access = accessByUser(config.users);
+  const { access, shares } = accessOf(config, runtime);
   const counters = new ClusterCounters();
   const reader = new LogReader(
     cluster,
@@ -105,7 +106,7 @@ function depsOf(
     sessionTimeoutMs,
     redeliver: config.redeliver,
     limits: { maxRecords: replyRecords, maxBytes: replyBytes },
-    shares: new InstanceShares(access.values()),
+    shares,
     countElsewhere: (owner) => network.instancesElsewhere(config.name, owner),
     counters,
     log,
@@ -124,4 +125,17 @@ function depsOf(
     consumers: network.join(config.name, local, counters),
     maxWaitMs,
   };
+}
+
+/** What each user may do, as the configuration has it now. */
+function accessOf({ name, users }: ClusterSettings, { onReload }: ServiceRuntime<BrokerSettings>) {
+  const access = accessByUser(users);
+  const shares = new InstanceShares(access.values());
+  onReload(({ clusters }) => {
+    const changed = accessByUser(clusters.find((other) => other.name === name)?.users ?? users);
+    access.clear();
+    for (const [user, its] of changed) access.set(user, its);
+    shares.divide(changed.values());
+  });
+  return { access, shares };
 }

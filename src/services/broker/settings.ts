@@ -126,7 +126,7 @@ const cluster = z.strictObject({
     .default([])
     .meta({ env: 'PORTICO_BROKER_TOPICS' })
     .describe('Topics (name, or name:partitions) that are made at start when they do not exist.'),
-  users: z.array(user).min(1).prefault([{}]).describe('Who may use the cluster.'),
+  users: z.array(user).min(1).prefault([{}]).meta({ reload: true }).describe('Who may use the cluster.'),
   connectTimeoutMs: milliseconds(6_000, 100).describe(
     'A connection to a broker that is not made by then (TCP, TLS and SASL together) has failed.',
   ),

@@ -21,7 +21,10 @@ import { routes } from './routes.js';
 import type { DatabaseSettings, KvSettings } from './settings.js';
 
 /** Connects every database in the background. */
-export function openKv({ databases }: KvSettings, runtime: ServiceRuntime): readonly ServiceInstance[] {
+export function openKv(
+  { databases }: KvSettings,
+  runtime: ServiceRuntime<KvSettings>,
+): readonly ServiceInstance[] {
   const nextSyncToken = syncTokens(randomBytes(8).toString('hex'));
   const metrics = new KvMetrics(runtime.metrics);
   return databases.map((database) =>
@@ -32,7 +35,7 @@ export function openKv({ databases }: KvSettings, runtime: ServiceRuntime): read
 function openDatabase(
   database: DatabaseSettings,
   denials: Denials,
-  runtime: ServiceRuntime,
+  runtime: ServiceRuntime<KvSettings>,
   metrics: KvMetrics,
   nextSyncToken: (freshness?: Freshness) => string,
 ): ServiceInstance {
@@ -42,6 +45,11 @@ function openDatabase(
   const log = runtime.log.child({ database: name });
   const { rest } = databaseTokens(database);
   if (rest === undefined) throw new Error(`kv database ${name} has no token`);
+  runtime.onReload(({ databases }) => {
+    const changed = databases.find((other) => other.name === name);
+    const { rest: next } = changed === undefined ? {} : databaseTokens(changed);
+    if (next !== undefined) rest.become(next);
+  });
   const endpoint = primaryOf(database, log, lifecycle);
   const client = new KvClient({
     endpoint,

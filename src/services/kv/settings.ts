@@ -3,10 +3,10 @@ import { HOST_AND_PORT } from '../../lib/address.js';
 import {
   backendUrl,
   basePath,
+  clientSecret,
   instanceName,
   milliseconds,
   missingReason,
-  secret,
   serverUrl,
   serviceSwitch,
   tcpPort,
@@ -80,13 +80,13 @@ const databaseFields = z.strictObject({
   ...sentinelSettings,
   ...replicaSettings,
   ...clusterSettings,
-  token: secret('PORTICO_KV_TOKEN')
+  token: clientSecret('PORTICO_KV_TOKEN')
     .nullable()
     .default(null)
     .describe(
       'Standard token: any command. null: derived from the password in url, so that a new password revokes it; `portico tokens` prints it.',
     ),
-  readOnlyToken: secret('PORTICO_KV_READONLY_TOKEN')
+  readOnlyToken: clientSecret('PORTICO_KV_READONLY_TOKEN')
     .nullable()
     .default(null)
     .describe(

@@ -4,6 +4,7 @@ import { isAllowEntry, isHostEntry } from '../../lib/outbound/address-guard.js';
 import {
   backendUrl,
   basePath,
+  clientSecret,
   milliseconds,
   missingReason,
   postgresUrl,
@@ -164,8 +165,11 @@ export const queueSettings = z
       .default('portico')
       .describe('Begins the names of all exchanges and queues in RabbitMQ.'),
     poolSize: z.int().min(2).max(100).default(10).describe('Most connections to Postgres.'),
-    token: secret('PORTICO_QUEUE_TOKEN').nullable().default(null).describe('Bearer token of the senders.'),
-    readOnlyToken: secret('PORTICO_QUEUE_READONLY_TOKEN')
+    token: clientSecret('PORTICO_QUEUE_TOKEN')
+      .nullable()
+      .default(null)
+      .describe('Bearer token of the senders.'),
+    readOnlyToken: clientSecret('PORTICO_QUEUE_READONLY_TOKEN')
       .nullable()
       .default(null)
       .describe('Bearer token that may look at everything and change nothing.'),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   basePath,
+  clientSecret,
   instanceName,
   milliseconds,
   missingReason,
@@ -100,11 +101,11 @@ const indexSettings = z
       ),
     hnsw: hnswSettings.prefault({}),
     embedding: embeddingSettings.prefault({}),
-    token: secret('PORTICO_VECTOR_TOKEN')
+    token: clientSecret('PORTICO_VECTOR_TOKEN')
       .nullable()
       .default(null)
       .describe('Bearer token that may do everything.'),
-    readOnlyToken: secret('PORTICO_VECTOR_READONLY_TOKEN')
+    readOnlyToken: clientSecret('PORTICO_VECTOR_READONLY_TOKEN')
       .nullable()
       .default(null)
       .describe('Bearer token that may read only; null for none.'),

@@ -27,7 +27,7 @@ export async function startKvGateway(
       if (status !== 200) throw new Error(`no Redis behind the gateway: ${status}`);
     });
     return {
-      url: gateway.url,
+      ...gateway,
       stop: async () => {
         try {
           await gateway.stop();

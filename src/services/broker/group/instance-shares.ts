@@ -11,6 +11,12 @@ export class InstanceShares {
   private readonly byOwner = new Map<string, Access[]>();
 
   constructor(accesses: Iterable<Access>) {
+    this.divide(accesses);
+  }
+
+  /** Among these users from now on. */
+  divide(accesses: Iterable<Access>): void {
+    this.byOwner.clear();
     for (const access of accesses)
       this.byOwner.set(access.groupPrefix, [...(this.byOwner.get(access.groupPrefix) ?? []), access]);
   }

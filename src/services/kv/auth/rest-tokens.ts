@@ -39,11 +39,16 @@ export function derivedToken(password: string, database: string, kind: 'standard
  * `secret`, and what it allows is Redis' matter at each use.
  */
 export class RestTokens {
-  private readonly key: Buffer;
+  private key: Buffer;
 
   /** @param secret the database's password, or the Standard token where there is none */
   constructor(secret: string, database: string) {
     this.key = Buffer.from(hkdfSync('sha256', secret, '', `portico kv acl tokens\n${database}`, 32));
+  }
+
+  /** From now as `other`, whose secret has taken the place of this one's. */
+  become(other: RestTokens): void {
+    this.key = other.key;
   }
 
   /** @throws RangeError when user and password are too long for a header */
