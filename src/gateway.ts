@@ -70,8 +70,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
-    reloads.begin(instances, operations);
     const servers = await openPorts(config, core, instances, operations);
+    core.metrics.reportCertificate(() => servers[0]?.certificateEnd);
+    reloads.begin({ instances, operations, servers });
     lifecycle.onStop(
       'http',
       () => drainAll(core, servers, config.http.stopTimeoutMs),
@@ -120,10 +121,16 @@ function openServices(
   });
 }
 
+interface Opened {
+  readonly instances: readonly OpenInstance[];
+  readonly operations: Operations;
+  readonly servers: readonly ListeningServer[];
+}
+
 /** What a configuration that was read again changes. */
 class Reloads {
   private readonly listeners: { service: string; listener: (section: ServiceConfig) => void }[] = [];
-  private open: { instances: readonly OpenInstance[]; operations: Operations } | undefined;
+  private open: Opened | undefined;
   private early: Config | undefined;
 
   constructor(private readonly core: HttpCore) {}
@@ -133,8 +140,8 @@ class Reloads {
   }
 
   /** All are there; one that came before is made good. */
-  begin(instances: readonly OpenInstance[], operations: Operations): void {
-    this.open = { instances, operations };
+  begin(open: Opened): void {
+    this.open = open;
     if (this.early !== undefined) this.take(this.early);
   }
 
@@ -143,7 +150,9 @@ class Reloads {
       this.early = config;
       return;
     }
-    const { instances, operations } = this.open;
+    const { instances, operations, servers } = this.open;
+    // the only step that can fail comes first
+    for (const server of servers) server.renew();
     this.core.reload(config.http);
     operations.reloaded();
     for (const { service, section } of enabledServices(config)) {
@@ -192,7 +201,8 @@ async function openPorts(
   const servers: ListeningServer[] = [];
   try {
     for (const { port: wantedPort, mounts, pages } of wanted) {
-      servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, core));
+      const isForOperators = mounts.length === 0 && pages !== undefined;
+      servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, core, isForOperators));
     }
   } catch (error) {
     await Promise.all(servers.map((server) => server.drain(0)));

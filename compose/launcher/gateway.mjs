@@ -9,6 +9,7 @@ import { runProgram } from '../processes/run-program.mjs';
 import { launcherVariables, root, stateDir } from '../state/profile.mjs';
 import { gatewaySecrets, writePrivateFile } from '../state/secrets.mjs';
 import { cards } from '../state/services.mjs';
+import { askGateway } from './ask-gateway.mjs';
 
 /** @typedef {import('../state/profile.mjs').Profile} Profile */
 /**
@@ -238,8 +239,7 @@ function wordsSince(p, from) {
  * @returns {Promise<Record<string, State & {instances?: Record<string, State>}>>} what /readyz tells of the services
  */
 async function readiness(url, token) {
-  const headers = new Headers(token ? { authorization: `Bearer ${token}` } : {});
-  const answer = await fetch(`${url}/readyz`, { headers, signal: AbortSignal.timeout(3_000) });
+  const answer = await askGateway(`${url}/readyz`, { token, timeoutMs: 3_000 });
   return /** @type {any} */ (await answer.json()).services;
 }
 

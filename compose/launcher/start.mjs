@@ -9,6 +9,7 @@ import { createProgress } from '../processes/progress.mjs';
 import { demandAccess } from '../state/access.mjs';
 import { commandLine, profile } from '../state/profile.mjs';
 import { cards } from '../state/services.mjs';
+import { askGateway } from './ask-gateway.mjs';
 import { card, writeConnection } from './card.mjs';
 import {
   check,
@@ -125,7 +126,7 @@ async function toldCredentials(report, env) {
     const [login, ...others] = cards[service]?.credentials ?? [];
     const token = login && env[login.variable];
     for (const path of new Set(others.flatMap(({ toldAt }) => toldAt?.path ?? []))) {
-      const reply = token ? await ask(`${report.urls[service]}${path}`, token) : {};
+      const reply = token ? await replyOf(`${report.urls[service]}${path}`, token) : {};
       for (const { variable, toldAt } of others)
         if (toldAt?.path === path && reply[toldAt.member]) told[variable] = reply[toldAt.member];
     }
@@ -134,10 +135,9 @@ async function toldCredentials(report, env) {
 }
 
 /** @returns {Promise<Record<string, string>>} what stands in a reply; nothing where there is none */
-async function ask(url, token) {
+async function replyOf(url, token) {
   try {
-    const headers = { authorization: `Bearer ${token}` };
-    const reply = await fetch(url, { headers, signal: AbortSignal.timeout(KEYS_MS) });
+    const reply = await askGateway(url, { token, timeoutMs: KEYS_MS });
     return reply.ok ? /** @type {any} */ (await reply.json()) : {};
   } catch {
     return {};

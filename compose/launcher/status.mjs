@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { backends } from '../backends/backends.mjs';
 import { demandAccess } from '../state/access.mjs';
 import { profile } from '../state/profile.mjs';
+import { askGateway } from './ask-gateway.mjs';
 import { runningGateway } from './gateway.mjs';
 
 /** Nothing runs: what an init script's `status` says. */
@@ -10,7 +11,7 @@ const NOTHING_RUNS = 3;
 /** @returns {Promise<string>} how the gateway answers the question whether it is ready */
 async function readiness(url) {
   try {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) });
+    const answer = await askGateway(`${url}/readyz`, { timeoutMs: 5_000 });
     return answer.ok ? 'ready' : 'not ready: a service is down';
   } catch {
     return 'it does not answer';

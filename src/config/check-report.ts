@@ -45,7 +45,8 @@ function reachable(host: string): string {
 export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
   const { port, operationsPort } = config.http;
   const host = reachable(config.http.host);
-  const url = `http://${host}:${port}`;
+  const scheme = config.http.tls.cert === null ? 'http' : 'https';
+  const url = `${scheme}://${host}:${port}`;
   const enabled = enabledServices(config);
   const backends: Record<BackendName, 'needed' | 'given' | 'unused'> = {
     redis: 'unused',
@@ -66,7 +67,7 @@ export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
   ]);
   return {
     url,
-    operationsUrl: `http://${host}:${operationsPort ?? port}`,
+    operationsUrl: `${scheme}://${host}:${operationsPort ?? port}`,
     ports: [port, operationsPort, ...own].filter((one) => one !== null),
     services: enabled.map(({ service }) => service.name),
     unserved,

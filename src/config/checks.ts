@@ -9,6 +9,11 @@ export function crossChecks(config: Config, enabled: readonly EnabledService[]):
     ...repeatedNames(service, section),
     ...repeatedCredentials(service, section),
   ]);
+  const { tls, operationsPort } = config.http;
+  if (tls.clientCa !== null && operationsPort === null)
+    problems.push(
+      'http.tls.clientCa: expected http.operationsPort beside it, for probes, which have no certificate',
+    );
   return [...problems, ...repeatedPlaces(config, enabled)];
 }
 

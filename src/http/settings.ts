@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { clientSecret, milliseconds, tcpPort } from '../lib/settings/settings.js';
+import { tlsProblems } from '../lib/tls.js';
 
 /** What a browser sends as `Origin`: nothing behind the host, a usual port left out. */
 const origin = () =>
@@ -68,6 +69,30 @@ const accessLog = z.strictObject({
     .describe('Operation ids that are left out, unless they end with 500 and above.'),
 });
 
+const pemFile = () => z.string().min(1).nullable().default(null);
+
+const serverTls = z
+  .strictObject({
+    cert: pemFile().describe(
+      'Path of a PEM file: certificate of the gateway and those between it and its authority. With it, every port speaks TLS. null: none does. SIGHUP has the files read again.',
+    ),
+    key: pemFile().describe('Path of a PEM file: its key, without a passphrase.'),
+    clientCa: pemFile().describe(
+      'Path of a PEM file: authorities of the certificates that clients must show beside their tokens; not on operationsPort, which must be set. null: none is asked for.',
+    ),
+    minVersion: z
+      .enum(['TLSv1.2', 'TLSv1.3'])
+      .default('TLSv1.2')
+      .describe('Oldest version of TLS that is spoken.'),
+  })
+  .superRefine(({ cert, key, clientCa }, context) => {
+    const problems = tlsProblems({ cert, key, ca: clientCa });
+    for (const { key: name, problem } of problems)
+      context.addIssue({ code: 'custom', path: [name === 'ca' ? 'clientCa' : name], message: problem });
+    if (cert === null && clientCa !== null)
+      context.addIssue({ code: 'custom', path: ['clientCa'], message: 'expected cert and key beside it' });
+  });
+
 /** The section `http` of the configuration. */
 export const httpSettings = z.strictObject({
   host: z
@@ -135,6 +160,7 @@ export const httpSettings = z.strictObject({
         .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
     })
     .prefault({}),
+  tls: serverTls.prefault({}),
   accessLog: accessLog.prefault({}).meta({ reload: true }),
   metricsToken: clientSecret('PORTICO_METRICS_TOKEN')
     .nullable()

@@ -10,6 +10,8 @@ export interface MetricSource {
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
+  /** How the values of several processes become one; their sum without a word. */
+  readonly aggregator?: 'sum' | 'min' | 'max';
   collect(): readonly MetricSample[];
 }
 

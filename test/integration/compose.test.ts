@@ -5,6 +5,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeCertificates } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { type LauncherUnderTest, launcherUnderTest } from '../support/launcher.js';
 
@@ -236,9 +237,9 @@ describe('npm start in the foreground', () => {
   let launcher: ChildProcess;
   let said = '';
 
-  async function startInForeground(): Promise<void> {
+  async function startInForeground(config = 'portico.yaml'): Promise<void> {
     said = '';
-    const args = ['compose/portico.mjs', 'start', '--config', join(folder, 'portico.yaml')];
+    const args = ['compose/portico.mjs', 'start', '--config', join(folder, config)];
     launcher = spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
     const ready = new Promise<void>((resolve, reject) => {
       for (const stream of [launcher.stdout, launcher.stderr]) {
@@ -265,8 +266,16 @@ describe('npm start in the foreground', () => {
     },
   );
 
-  it('killed without warning, leaves what npm stop still finds', async () => {
-    await startInForeground();
+  it('waits for a gateway that speaks TLS; killed without warning, leaves what npm stop still finds', async () => {
+    const { serverCert, serverKey } = await makeCertificates(join(folder, 'certificates'));
+    const config = readFileSync(join(folder, 'portico.yaml'), 'utf8');
+    writeFileSync(
+      join(folder, 'tls.yaml'),
+      `${config}\nhttp: { tls: { cert: ${serverCert}, key: ${serverKey} } }\n`,
+    );
+    await startInForeground('tls.yaml');
+    expect(said).toContain('Portico: https://');
+    expect((await portico('status')).code).toBe(0);
     const pids = [pidOf('gateway'), pidOf('redis')];
     const exit = once(launcher, 'exit');
     launcher.kill('SIGKILL');

@@ -37,12 +37,13 @@ export class Metrics implements MetricRegistry {
   }
 
   add(source: MetricSource): void {
-    const { name, help, type } = source;
+    const { name, help, type, aggregator = 'sum' } = source;
     // all that the registry asks of a metric
     const metric = {
       name,
       type,
-      get: async () => ({ name, help, type, aggregator: 'sum', values: source.collect() }),
+      aggregator,
+      get: async () => ({ name, help, type, aggregator, values: source.collect() }),
     };
     this.registry.registerMetric(metric as unknown as Metric);
   }
@@ -91,6 +92,20 @@ export class Metrics implements MetricRegistry {
       registers: [this.registry],
       collect() {
         this.set(current());
+      },
+    });
+  }
+
+  /** @param end in s since 1970; `undefined` without TLS */
+  reportCertificate(end: () => number | undefined): void {
+    this.add({
+      name: 'portico_http_certificate_expires_seconds',
+      help: 'When the certificate of the ports ends, as a Unix time; of several processes the first.',
+      type: 'gauge',
+      aggregator: 'min',
+      collect: () => {
+        const value = end();
+        return value === undefined ? [] : [{ labels: {}, value }];
       },
     });
   }

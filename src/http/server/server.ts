@@ -1,10 +1,20 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
+import { createSecureContext, type TlsOptions, type Server as TlsServer } from 'node:tls';
 import { type ErrorCode, HttpError } from '../errors.js';
 import { JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
+import type { HttpSettings } from '../settings.js';
 import type { App } from './app.js';
 import { inTurns } from './bursts.js';
+import { certificateEnd, type ServerTls, serverTls } from './server-tls.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
 const IDLE_GRACE_MS = 100;
@@ -14,27 +24,29 @@ export interface ListeningServer {
   readonly port: number;
   /** Stops accepting, lets requests in flight end, closes idle connections; what is left after `capMs` is cut. */
   drain(capMs: number): Promise<void>;
+  /** When its certificate ends, in s since 1970; `undefined` without TLS. */
+  readonly certificateEnd: number | undefined;
+  /** Reads the files of TLS again, for the connections to come. @throws when they are not usable; nothing has changed then */
+  renew(): void;
 }
 
-/** Serves `app` on `host:port` (0: a free one). @throws EADDRINUSE, EACCES and the like, with the address in the message */
-export async function listen(app: App, host: string, port: number, core: HttpCore): Promise<ListeningServer> {
-  const { settings } = core;
+/**
+ * Serves `app` on `host:port` (0: a free one), over TLS where the settings say so.
+ * @param isForOperators the pages of operations alone
+ * @throws EADDRINUSE, EACCES and the like, with the address in the message
+ */
+export async function listen(
+  app: App,
+  host: string,
+  port: number,
+  core: HttpCore,
+  isForOperators = false,
+): Promise<ListeningServer> {
+  const tls = serverTls(core.settings, isForOperators);
   const handle = inTurns(app.handle);
-  const server = createServer(
-    {
-      IncomingMessage: app.IncomingMessage,
-      ServerResponse: app.ServerResponse as typeof ServerResponse<IncomingMessage>,
-      maxHeaderSize: settings.maxHeaderBytes,
-      requestTimeout: settings.requestTimeoutMs,
-      headersTimeout: Math.min(60_000, settings.requestTimeoutMs),
-      keepAliveTimeout: settings.keepAliveTimeoutMs,
-      connectionsCheckingInterval: 1_000,
-      noDelay: true,
-      // Node's own refusal has no body: the app has one
-      requireHostHeader: false,
-    },
-    handle,
-  );
+  const options = optionsOf(app, core.settings);
+  const server =
+    tls === undefined ? createServer(options, handle) : createTlsServer({ ...options, ...tls }, handle);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     // Node reports this once and leaves the connection as it is
     const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -54,10 +66,12 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
   // beyond it Node would drop headers, Content-Length among them; their bytes are limited as a whole
   server.maxHeadersCount = 0;
   const connections = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
+  const keep = (socket: Socket) => {
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
-  });
+  };
+  server.on('connection', keep);
+  if (tls !== undefined) server.on('secureConnection', keep);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -65,10 +79,55 @@ export async function listen(app: App, host: string, port: number, core: HttpCor
       resolve();
     });
   });
-  return {
+  const renewable = certificates(server, tls, () => serverTls(core.settings, isForOperators));
+  return Object.assign(renewable, {
     port: (server.address() as AddressInfo).port,
-    drain: (capMs) => drain(server, connections, capMs),
+    drain: (capMs: number) => drain(server, connections, capMs),
+  });
+}
+
+function certificates(
+  server: Server,
+  first: ServerTls | undefined,
+  read: () => ServerTls | undefined,
+): Pick<ListeningServer, 'certificateEnd' | 'renew'> {
+  let tls = first;
+  return {
+    get certificateEnd() {
+      return tls === undefined ? undefined : certificateEnd(tls.cert);
+    },
+    renew: () => {
+      const changed = tls === undefined ? undefined : read();
+      if (changed === undefined) return;
+      secure(server as unknown as TlsServer, changed);
+      tls = changed;
+    },
   };
+}
+
+function optionsOf(
+  app: App,
+  settings: HttpSettings,
+): ServerOptions<typeof IncomingMessage, typeof ServerResponse<IncomingMessage>> {
+  return {
+    IncomingMessage: app.IncomingMessage,
+    ServerResponse: app.ServerResponse as typeof ServerResponse<IncomingMessage>,
+    maxHeaderSize: settings.maxHeaderBytes,
+    requestTimeout: settings.requestTimeoutMs,
+    headersTimeout: Math.min(60_000, settings.requestTimeoutMs),
+    keepAliveTimeout: settings.keepAliveTimeoutMs,
+    connectionsCheckingInterval: 1_000,
+    noDelay: true,
+    // Node's own refusal has no body: the app has one
+    requireHostHeader: false,
+  };
+}
+
+/** Connections that there are go on with what they began with. */
+function secure(server: TlsServer, options: TlsOptions): void {
+  // of options that it cannot use, the server has taken some by then
+  createSecureContext(options);
+  server.setSecureContext(options);
 }
 
 async function drain(server: Server, connections: ReadonlySet<Socket>, capMs: number): Promise<void> {
@@ -106,7 +165,9 @@ interface ClientError extends NodeJS.ErrnoException {
  * told; after the replies to requests that came before it on the same connection there is none, only the end.
  */
 function answerClientError(error: ClientError, socket: Socket, app: App, core: HttpCore): void {
-  if (!socket.writable || socket.bytesWritten > 0 || error.code === 'ECONNRESET') {
+  // others than these tell of the connection: reset, or of TLS not spoken
+  const isOfHttp = /^(HPE|ERR_HTTP)_/.test(error.code ?? '');
+  if (!isOfHttp || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();
     return;
   }
