@@ -69,6 +69,20 @@ const accessLog = z.strictObject({
     .describe('Operation ids that are left out, unless they end with 500 and above.'),
 });
 
+const compression = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether replies are packed (br, gzip) for clients that accept it. It spares the network and costs CPU time; most clients accept it unasked. Streams never are.',
+    ),
+  minBytes: z
+    .int()
+    .min(1_024)
+    .default(16 * 1024)
+    .describe('Smaller replies go out as they are.'),
+});
+
 const pemFile = () => z.string().min(1).nullable().default(null);
 
 const serverTls = z
@@ -161,6 +175,7 @@ export const httpSettings = z.strictObject({
     })
     .prefault({}),
   tls: serverTls.prefault({}),
+  compression: compression.prefault({}).meta({ reload: true }),
   accessLog: accessLog.prefault({}).meta({ reload: true }),
   metricsToken: clientSecret('PORTICO_METRICS_TOKEN')
     .nullable()

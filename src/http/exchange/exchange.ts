@@ -10,6 +10,7 @@ import type { HttpSettings } from '../settings.js';
 import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
+import { type Packing, SMALLEST_PACKED } from './packing.js';
 import { SMALL_REPLY } from './reply-budget.js';
 
 /** Content type of what is answered unless a route says another. */
@@ -21,6 +22,7 @@ export interface ExchangeCore extends StreamCore {
   /** Readiness is off and replies ask the client to close its connection. */
   readonly stopping: boolean;
   readonly stopSignal: AbortSignal;
+  readonly packing: Packing;
   nextRequestId(fromClient: string | string[] | undefined): string;
   /** The header lines that a reply begins with, each with its CR LF. */
   headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
@@ -189,7 +191,7 @@ export class Exchange implements RouteContext {
     hasChangedData = false,
   ): void {
     if (this.isOver) return;
-    const { response, request } = this;
+    const { request } = this;
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (length > SMALL_REPLY && request.method !== 'HEAD') {
       this.giveRoom = this.core.replies.take(request.socket, this.principal, length, hasChangedData);
@@ -198,10 +200,50 @@ export class Exchange implements RouteContext {
         return;
       }
     }
+    if (length >= SMALLEST_PACKED && headers?.Vary === undefined && this.core.packing.isFor(length))
+      this.sendPacked(status, contentType, body, { ...headers, Vary: 'Accept-Encoding' });
+    else this.sendWhole(status, contentType, body, length, headers);
+  }
+
+  private sendWhole(
+    status: number,
+    contentType: string,
+    body: string | Buffer,
+    length: number,
+    headers?: Readonly<Record<string, string>>,
+  ): void {
     this.replyBytes = length;
     this.writeHead(status, contentType, ['Content-Length', String(length)], headers);
-    response.end(body);
-    if (!request.complete) discardBody(request);
+    this.response.end(body);
+    if (!this.request.complete) discardBody(this.request);
+  }
+
+  /** The same, packed as the client takes it. */
+  private sendPacked(
+    status: number,
+    contentType: string,
+    body: string | Buffer,
+    headers: Readonly<Record<string, string>>,
+  ): void {
+    const { packing } = this.core;
+    const coding = this.request.method === 'HEAD' ? undefined : packing.codingFor(this.request);
+    const asItIs = () => this.sendWhole(status, contentType, body, Buffer.byteLength(body), headers);
+    if (coding === undefined) {
+      asItIs();
+      return;
+    }
+    // from now on no deadline can put an error in its place
+    this.answered = true;
+    const send = (packed: Buffer | undefined) => {
+      if (this.over !== undefined) return;
+      if (packed === undefined) asItIs();
+      else
+        this.sendWhole(status, contentType, packed, packed.length, {
+          ...headers,
+          'Content-Encoding': coding,
+        });
+    };
+    packing.pack(body, coding).then(send, () => send(undefined));
   }
 
   /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
@@ -265,7 +307,11 @@ export class Exchange implements RouteContext {
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
-    this.core.closed(this, this.answered ? this.response.statusCode : 499, seconds);
+    this.core.closed(
+      this,
+      this.answered && this.response.headersSent ? this.response.statusCode : 499,
+      seconds,
+    );
   }
 }
 

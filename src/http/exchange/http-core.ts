@@ -10,6 +10,7 @@ import { AccessLog } from '../monitoring/access-log.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { HttpSettings } from '../settings.js';
 import type { Exchange, ExchangeCore } from './exchange.js';
+import { Packing } from './packing.js';
 import { ReplyBudget } from './reply-budget.js';
 
 /** How often deadlines are looked at, in ms: one timer for all requests instead of one each. */
@@ -28,6 +29,7 @@ export class HttpCore implements ExchangeCore {
   private readonly sweeper: NodeJS.Timeout;
   /** How many of the open exchanges are streams. */
   streams = 0;
+  readonly packing = new Packing(() => this.current.compression);
   /** What waits for clients. */
   readonly replies: ReplyBudget;
 

@@ -5,6 +5,7 @@ import { HttpError, toHttpError } from '../errors.js';
 import { sendPlainError } from '../exchange/error-sender.js';
 import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
+import type { Coding } from '../exchange/packing.js';
 import type { Health, HealthState } from '../monitoring/health.js';
 import type { AuthScheme } from '../route.js';
 import { challenge, Gate } from '../routing/auth.js';
@@ -29,6 +30,7 @@ export class Operations {
     this.gate.change(schemeOf(this.core.settings));
   }
 
+  private readonly packedOpenapi: Partial<Record<Coding, Promise<Buffer | undefined>>> = {};
   private openapiText: string | Promise<string> | undefined;
 
   private readonly pages: readonly (readonly [path: string, operationId: string, answer: Answer])[] = [
@@ -36,7 +38,7 @@ export class Operations {
     ['/readyz', 'operations.readyz', (request) => this.readiness(request)],
     ['/readyz/:service', 'operations.readyz', (request) => this.readiness(request)],
     ['/metrics', 'operations.metrics', (request) => this.metrics(request)],
-    ['/openapi.json', 'operations.openapi', async () => ({ status: 200, body: await this.document() })],
+    ['/openapi.json', 'operations.openapi', (request) => this.description(request)],
   ];
 
   /** Where the pages are: theirs also where an instance is mounted at `/`. */
@@ -93,6 +95,20 @@ export class Operations {
     );
   }
 
+  /** It holds no secret and is large: whoever takes it packed gets it so. */
+  private async description(request: Request): Promise<Page> {
+    const { packing } = this.core;
+    const text = await this.document();
+    const coding = packing.codingFor(request);
+    const vary = { Vary: 'Accept-Encoding' };
+    if (coding === undefined) return { status: 200, body: text, headers: vary };
+    this.packedOpenapi[coding] ??= packing.pack(text, coding);
+    const packed = await this.packedOpenapi[coding];
+    return packed === undefined
+      ? { status: 200, body: text, headers: vary }
+      : { status: 200, body: packed, headers: { ...vary, 'Content-Encoding': coding } };
+  }
+
   /** Made when it is first asked for: seldom, while every start would wait for it. */
   private document(): string | Promise<string> {
     this.openapiText ??= this.openapi();
@@ -117,7 +133,7 @@ type Answer = (request: Request) => Promise<Page>;
 
 interface Page {
   status: number;
-  body: string;
+  body: string | Buffer;
   contentType?: string;
   headers?: Record<string, string>;
 }
