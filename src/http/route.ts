@@ -47,8 +47,8 @@ export type AuthScheme =
 export interface RouteContext {
   readonly requestId: string;
   readonly principal: Principal;
-  /** Address of the peer: the client, or the proxy before Portico. */
-  readonly remoteAddress: string | null;
+  /** Of the peer; behind a proxy of `http.trustedProxies`, what that says. */
+  readonly clientAddress: string | null;
   /** Aborts when the client goes away or the deadline passes; hand it to everything that waits. */
   readonly signal: AbortSignal;
   /** Nobody waits for the reply any more. Costs nothing, where the first look at `signal` makes it. */

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import { clientSecret, milliseconds, tcpPort } from '../lib/settings/settings.js';
 import { tlsProblems } from '../lib/tls.js';
@@ -14,6 +16,17 @@ const origin = () =>
           : /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(:\d+)?$/.test(text)),
       { error: 'expected an origin such as https://app.example (nothing behind the host and port), or *' },
     );
+
+/** An address, a network, or one of the names of `proxy-addr`. */
+const trustedProxy = () =>
+  z.string().refine((text) => isNetworkOrName(text), {
+    error: 'expected an address, a network such as 10.0.0.0/8, loopback, linklocal or uniquelocal',
+  });
+
+function isNetworkOrName(text: string): boolean {
+  if (/^(loopback|linklocal|uniquelocal)$/.test(text) || isIP(text) > 0) return true;
+  return isIP(text.split('/', 1)[0] as string) > 0 && ipaddr.isValidCIDR(text);
+}
 
 /** What a line of the access log may hold. */
 const accessField = z.enum([
@@ -174,6 +187,12 @@ export const httpSettings = z.strictObject({
         .describe('Origins whose pages may use the services, such as https://app.example; * for all.'),
     })
     .prefault({}),
+  trustedProxies: z
+    .array(trustedProxy())
+    .default([])
+    .describe(
+      'Proxies whose X-Forwarded-For tells who the client is, for logs and the caller of a message: addresses, networks such as 10.0.0.0/8, loopback, linklocal, uniquelocal. Empty: the peer is the client.',
+    ),
   tls: serverTls.prefault({}),
   compression: compression.prefault({}).meta({ reload: true }),
   accessLog: accessLog.prefault({}).meta({ reload: true }),

@@ -7,6 +7,7 @@ import type { HeadBlockResponse } from '../head/head-block.js';
 import type { RawStream } from '../raw-stream.js';
 import type { Principal, RouteContext } from '../route.js';
 import type { HttpSettings } from '../settings.js';
+import type { ClientAddress } from './client-address.js';
 import { LateAbort } from './late-abort.js';
 import { OpenStream, STREAM_HEADERS, type StreamCore } from './open-stream.js';
 import { OverListeners } from './over-listeners.js';
@@ -23,6 +24,7 @@ export interface ExchangeCore extends StreamCore {
   readonly stopping: boolean;
   readonly stopSignal: AbortSignal;
   readonly packing: Packing;
+  readonly clientAddress: ClientAddress;
   nextRequestId(fromClient: string | string[] | undefined): string;
   /** The header lines that a reply begins with, each with its CR LF. */
   headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
@@ -80,12 +82,8 @@ export class Exchange implements RouteContext {
     return this.ended.signal;
   }
 
-  get remoteAddress(): string | null {
-    return this.request.socket.remoteAddress ?? null;
-  }
-
   get clientAddress(): string | null {
-    return this.remoteAddress;
+    return this.core.clientAddress(this.request);
   }
 
   get durationMs(): number {

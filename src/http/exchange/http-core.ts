@@ -9,6 +9,7 @@ import { securityHeaders } from '../head/security-headers.js';
 import { AccessLog } from '../monitoring/access-log.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { HttpSettings } from '../settings.js';
+import { type ClientAddress, clientAddress } from './client-address.js';
 import type { Exchange, ExchangeCore } from './exchange.js';
 import { Packing } from './packing.js';
 import { ReplyBudget } from './reply-budget.js';
@@ -29,6 +30,7 @@ export class HttpCore implements ExchangeCore {
   private readonly sweeper: NodeJS.Timeout;
   /** How many of the open exchanges are streams. */
   streams = 0;
+  readonly clientAddress: ClientAddress;
   readonly packing = new Packing(() => this.current.compression);
   /** What waits for clients. */
   readonly replies: ReplyBudget;
@@ -42,6 +44,7 @@ export class HttpCore implements ExchangeCore {
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
   ) {
+    this.clientAddress = clientAddress(current.trustedProxies);
     this.replies = new ReplyBudget(current.replyBufferBytes);
     this.accessLog = accessLogOf(current, log);
     const { origins } = current.cors;
@@ -104,6 +107,8 @@ export class HttpCore implements ExchangeCore {
 
   opened(exchange: Exchange): void {
     exchange.place = this.open.push(exchange) - 1;
+    // Node forgets it with the connection unless somebody asks before
+    if (this.accessLog !== undefined) void exchange.request.socket.remoteAddress;
   }
 
   closed(exchange: Exchange, status: number, seconds: number): void {

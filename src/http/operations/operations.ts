@@ -67,7 +67,7 @@ export class Operations {
 
   /**
    * 200 when every backend asked about answers, else 503; `/readyz/{service}` asks about one service only. Instances and
-   * reasons are for holders of the metrics token.
+   * reasons are for holders of the metrics token, and on a port of operations where there is none.
    */
   private async readiness(request: Request): Promise<Page> {
     const service = (request.params as { service?: string }).service;
@@ -75,7 +75,7 @@ export class Operations {
     if (service !== undefined && states.length === 0)
       throw new HttpError('not_found', `No service ${service} is configured.`);
     const ready = !this.core.stopping && states.every((state) => state.up);
-    const isOperator = this.gate.authenticate(request) !== undefined;
+    const isOperator = detailsAreOpen(this.core.settings) || this.gate.authenticate(request) !== undefined;
     const services = isOperator ? this.details(states) : byService(states);
     return {
       status: ready ? 200 : 503,
@@ -97,6 +97,7 @@ export class Operations {
 
   /** It holds no secret and is large: whoever takes it packed gets it so. */
   private async description(request: Request): Promise<Page> {
+    if (!descriptionIsOpen(this.core.settings)) this.demandOperator(request);
     const { packing } = this.core;
     const text = await this.document();
     const coding = packing.codingFor(request);
@@ -109,6 +110,13 @@ export class Operations {
       : { status: 200, body: packed, headers: { ...vary, 'Content-Encoding': coding } };
   }
 
+  /** @throws HttpError 401 */
+  private demandOperator(request: Request): void {
+    if (this.gate.authenticate(request) !== undefined) return;
+    const headers = { 'WWW-Authenticate': challenge(schemeOf(this.core.settings)) };
+    throw new HttpError('unauthorized', undefined, { headers });
+  }
+
   /** Made when it is first asked for: seldom, while every start would wait for it. */
   private document(): string | Promise<string> {
     this.openapiText ??= this.openapi();
@@ -116,10 +124,7 @@ export class Operations {
   }
 
   private async metrics(request: Request): Promise<Page> {
-    if (!metricsAreOpen(this.core.settings) && this.gate.authenticate(request) === undefined)
-      throw new HttpError('unauthorized', undefined, {
-        headers: { 'WWW-Authenticate': challenge(schemeOf(this.core.settings)) },
-      });
+    if (!metricsAreOpen(this.core.settings)) this.demandOperator(request);
     const { metrics } = this.core;
     return { status: 200, body: await metrics.text(), contentType: metrics.contentType };
   }
@@ -141,6 +146,16 @@ interface Page {
 /** Whether `/metrics` needs no token: none is configured, and the page is not where clients from elsewhere come. */
 export function metricsAreOpen({ metricsToken, operationsPort, host }: HttpSettings): boolean {
   return metricsToken === null && (operationsPort !== null || isLoopback(host));
+}
+
+/** Whether everybody who reaches `/readyz` is told the reasons: on a port that is for operators alone. */
+function detailsAreOpen({ metricsToken, operationsPort }: HttpSettings): boolean {
+  return metricsToken === null && operationsPort !== null;
+}
+
+/** What is served is nobody's matter off this machine who has no token. */
+function descriptionIsOpen({ operationsPort, host }: HttpSettings): boolean {
+  return operationsPort !== null || isLoopback(host);
 }
 
 type UpOrDown = 'up' | 'down';

@@ -107,3 +107,30 @@ it('refuses the metrics without a token where others can reach them, and gives n
   }
   await Promise.all([core.stop(), own.stop()]);
 });
+
+it('describes itself to this machine, to operators, and on their port', async () => {
+  const statuses = async (settings: Record<string, unknown>) => {
+    const core = await startHttpCore(settings);
+    const replies = [
+      (await fetch(`${core.url}/openapi.json`)).status,
+      (await operatorPage(core.url, '/openapi.json')).status,
+    ];
+    await core.stop();
+    return replies;
+  };
+  const host = '0.0.0.0';
+  const metricsToken = TOKENS.metrics;
+  expect(await statuses({ metricsToken })).toEqual([200, 200]);
+  expect(await statuses({ host, metricsToken })).toEqual([401, 200]);
+  expect(await statuses({ host })).toEqual([401, 401]);
+  expect(await statuses({ host, operationsPort: 8_071 })).toEqual([200, 200]);
+});
+
+it('tells the reasons on the port of operations, unless there is a token', async () => {
+  const backends = [{ name: 'redis', check: () => Promise.reject(new HttpError('timeout', 'too slow')) }];
+  const open = await startHttpCore({ operationsPort: 8_071 }, { backends });
+  expect(await (await fetch(`${open.url}/readyz`)).text()).toContain('redis: too slow');
+  const closed = await startHttpCore({ operationsPort: 8_071, metricsToken: TOKENS.metrics }, { backends });
+  expect(await (await fetch(`${closed.url}/readyz`)).text()).not.toContain('redis');
+  await Promise.all([open.stop(), closed.stop()]);
+});

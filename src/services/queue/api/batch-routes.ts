@@ -205,9 +205,8 @@ export const batchRoute: RawRoute<QueueDeps> = {
   request: { body: z.array(entrySchema) },
   reply: batchReply,
   errors: [400, 401, 403, 412, 413, 429, 503],
-  handle: async ({ body }, { remoteAddress, signal }, deps) => {
+  handle: async ({ body }, { clientAddress: callerIp, signal }, deps) => {
     const entries = await entriesOf(body);
-    const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
     if (entries.some((entry) => namesRun(headerNamesOf(entry))))
       return publishToRuns(entries, callerIp, deps);
     for (const entry of entries) refuseWorkflows(headerNamesOf(entry));

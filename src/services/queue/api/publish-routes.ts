@@ -20,7 +20,7 @@ const ERRORS = [400, 401, 403, 404, 412, 413, 429, 503];
 /** A publish as it stands in the path of a request. */
 export function requestOf(
   { target, headers, body }: RawRequest,
-  { remoteAddress }: RouteContext,
+  { clientAddress: callerIp }: RouteContext,
 ): PublishRequest {
   const { destination, settings } = cutTarget(target);
   return {
@@ -28,7 +28,7 @@ export function requestOf(
     settings,
     headers: asText(headers),
     body,
-    callerIp: remoteAddress?.replace(/^::ffff:/, '') ?? null,
+    callerIp,
   };
 }
 

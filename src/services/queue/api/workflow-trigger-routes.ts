@@ -69,8 +69,7 @@ const batchTrigger: RawRoute<QueueDeps> = {
   reply: z.array(triggered),
   replyStatus: 201,
   errors: ERRORS,
-  handle: async ({ body }, { remoteAddress }, deps) => {
-    const callerIp = remoteAddress?.replace(/^::ffff:/, '') ?? null;
+  handle: async ({ body }, { clientAddress: callerIp }, deps) => {
     const refusal = (place: number) =>
       new HttpError(
         'invalid_request',
