@@ -23,6 +23,7 @@ import type { TicketSender } from './rabbitmq/ticket-sender.js';
 import type { Topology } from './rabbitmq/topology.js';
 import { Scheduler, type SchedulerTools } from './schedules/scheduler.js';
 import type { QueueSettings } from './settings.js';
+import type { BacklogCounter } from './store/backlog-counter.js';
 import type { EventPartitions } from './store/event-partitions.js';
 import type { MessageUpkeep } from './store/message-upkeep.js';
 import type { Purge } from './store/purge.js';
@@ -59,6 +60,7 @@ export interface DeliveryParts {
   readonly scheduler: SchedulerTools;
   readonly runs: RunDeliveries;
   readonly openRuns: OpenRunCounter;
+  readonly backlog: BacklogCounter;
 }
 
 /** Starts what works by itself: deliveries, dead letters, schedules, the sweep. They are released in the opposite order. */
@@ -152,7 +154,7 @@ function limitsOf(
 }
 
 function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): Sweeper {
-  const { config, runtime, topology, keys, partitions, openRuns } = parts;
+  const { config, runtime, topology, keys, partitions, openRuns, backlog } = parts;
   const sweeper = new Sweeper({
     ...parts,
     chores: [
@@ -161,6 +163,8 @@ function openSweeper(parts: DeliveryParts, channel: () => Channel | undefined): 
       },
       () => partitions.keep(runtime.now()),
       () => openRuns.step(),
+      // the same for all workers
+      ...((runtime.worker?.index ?? 0) === 0 ? [() => backlog.step()] : []),
     ],
     backlog: async () => (await channel()?.checkQueue(topology.names.work))?.messageCount,
     intervalMs: config.sweepIntervalMs,

@@ -1,7 +1,8 @@
 import { LatencyHistogram } from '../../lib/latency-histogram.js';
-import type { MetricRegistry } from '../../lib/metric-source.js';
+import type { MetricRegistry, MetricSample } from '../../lib/metric-source.js';
 import type { PlacesStats } from './destinations/attempts.js';
 import type { Conclusion } from './message/conclusion.js';
+import type { Backlog } from './store/backlog-counter.js';
 
 const LATENESS = 'portico_queue_lateness_seconds';
 const ATTEMPT = 'portico_queue_attempt_seconds';
@@ -17,8 +18,10 @@ export class QueueMetrics {
   private readonly lateness = new LatencyHistogram();
   private readonly durations = new LatencyHistogram();
 
-  constructor(registry: MetricRegistry, places: () => PlacesStats) {
+  /** @param backlog as far as it has been counted */
+  constructor(registry: MetricRegistry, places: () => PlacesStats, backlog: () => Backlog | undefined) {
     addPlaces(registry, places);
+    addBacklog(registry, backlog);
     registry.add({
       name: 'portico_queue_published_total',
       help: 'Messages accepted from senders and schedules; callbacks are not among them.',
@@ -78,6 +81,34 @@ export class QueueMetrics {
     const status = result.kind === 'response' ? `${Math.floor(result.status / 100)}xx` : 'none';
     this.replies.set(status, (this.replies.get(status) ?? 0) + 1);
   }
+}
+
+/** Of several processes one counts, and any other knows nothing. */
+function addBacklog(registry: MetricRegistry, backlog: () => Backlog | undefined): void {
+  const add = (name: string, help: string, read: (backlog: Backlog) => readonly MetricSample[]) =>
+    registry.add({
+      name,
+      help: `${help} Of all gateways, the same from each; counted step by step, from every 10 s to minutes for millions.`,
+      type: 'gauge',
+      aggregator: 'max',
+      collect: () => {
+        const counted = backlog();
+        return counted === undefined ? [] : read(counted);
+      },
+    });
+  add(
+    'portico_queue_messages',
+    'Messages that are not done: waiting for their time, due, active (an attempt is under way), waiting for their turn in a queue (order) or under a flow-control key (flow), or failing.',
+    ({ messages }) => Object.entries(messages).map(([state, value]) => ({ labels: { state }, value })),
+  );
+  add(
+    'portico_queue_oldest_due_seconds',
+    'How long the message has been due that is due for the longest and whose attempt has not begun.',
+    ({ oldestDueSeconds }) => [{ labels: {}, value: oldestDueSeconds }],
+  );
+  add('portico_queue_dead_letters', 'Dead letters that are kept.', ({ deadLetters }) => [
+    { labels: {}, value: deadLetters },
+  ]);
 }
 
 function addPlaces(registry: MetricRegistry, stats: () => PlacesStats): void {

@@ -30,6 +30,7 @@ import { describeTopology, type Topology } from './rabbitmq/topology.js';
 import { routes } from './routes.js';
 import { Schedules } from './schedules/schedules.js';
 import type { QueueSettings } from './settings.js';
+import { BacklogCounter } from './store/backlog-counter.js';
 import { DeadLetterStore } from './store/dead-letter-store.js';
 import { EventLog } from './store/event-log.js';
 import { EventPartitions } from './store/event-partitions.js';
@@ -89,7 +90,11 @@ export function openQueue(config: QueueSettings, runtime: ServiceRuntime): reado
     await parts.keys.refresh();
   };
   const migrated: Progress = keepTrying(prepare, { name: 'queue schema', log, lifecycle });
-  const metrics = new QueueMetrics(runtime.metrics, () => parts.places.stats());
+  const metrics = new QueueMetrics(
+    runtime.metrics,
+    () => parts.places.stats(),
+    () => parts.backlog.backlog,
+  );
   const deps = depsOf(config, runtime, guard, parts, metrics);
   const runs = new RunOutcomes({
     ...deps.workflow,
@@ -210,6 +215,7 @@ function openParts(
       log,
     ),
     deadLetters: new DeadLetterStore(database, listings, schema),
+    backlog: new BacklogCounter(database, schema),
     openRuns: new OpenRunCounter(database, schema),
     schedules: new Schedules(database, schema, config.maxSchedules),
   };

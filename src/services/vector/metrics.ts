@@ -10,6 +10,8 @@ export class IndexCounters {
   written = 0;
   deleted = 0;
   builtGraphs = 0;
+  /** Large namespaces that have no graph yet, the one that is built among them, as this process has last seen. */
+  toBuild = 0;
   /** Graphs that this process builds now. */
   building = 0;
 }
@@ -19,6 +21,7 @@ export class VectorMetrics {
   private readonly indexes: { readonly name: string; readonly counters: IndexCounters }[] = [];
 
   constructor(registry: MetricRegistry) {
+    this.addToBuild(registry);
     registry.add({
       name: 'portico_vector_searches_total',
       help: 'Queries by how they were answered: every candidate compared (exact), by the graph, by sparse postings, or by both parts (hybrid).',
@@ -56,6 +59,16 @@ export class VectorMetrics {
       'gauge',
       ({ building }) => building,
     );
+  }
+
+  private addToBuild(registry: MetricRegistry): void {
+    registry.add({
+      name: 'portico_vector_graphs_to_build',
+      help: 'Large namespaces without an HNSW index yet, the one that is built among them; each is compared exactly meanwhile.',
+      type: 'gauge',
+      aggregator: 'max',
+      collect: () => this.each(({ toBuild }) => toBuild),
+    });
   }
 
   /** @returns where what happens with the index is counted */

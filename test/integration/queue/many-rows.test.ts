@@ -163,6 +163,26 @@ it('what is old goes although many dead letters are kept', async () => {
   expect(await count('dead_letters')).toBe(ROWS);
 });
 
+it('shows how many messages wait for what, and how many dead letters there are', async () => {
+  await eventually(async () => {
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    const value = (name: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${name} `))
+          ?.split(' ')[1],
+      );
+    const messages = (state: string) => value(`portico_queue_messages{state="${state}"}`);
+    expect([messages('waiting'), messages('order'), messages('flow')]).toEqual([
+      ROWS - QUEUED - KEYED,
+      QUEUED,
+      KEYED,
+    ]);
+    expect(value('portico_queue_dead_letters')).toBe(ROWS);
+  }, 120_000);
+});
+
 it('finds, sends again and removes the few dead letters that fit a filter', async () => {
   const pages = await allPages('GET', '/v2/dlq?label=rare');
   expect(pages.flatMap(({ messages }) => messages)).toHaveLength(3);

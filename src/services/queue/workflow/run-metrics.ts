@@ -35,12 +35,14 @@ export class RunMetrics implements RunCounter {
       name: 'portico_queue_workflow_runs_open',
       help: 'Workflow runs under way in all gateways, the same from each; counted once a minute.',
       type: 'gauge',
+      aggregator: 'max',
       collect: () => only(open()?.count),
     });
     registry.add({
       name: 'portico_queue_workflow_runs_stuck',
       help: 'Of these, runs for which nothing is under way: no delivery, no wait, no other run. Counted once a minute.',
       type: 'gauge',
+      aggregator: 'max',
       collect: () => only(open()?.stuck),
     });
   }

@@ -63,15 +63,21 @@ export class HnswBuilder {
     const spaces = await connection.query<{ id: number; large: boolean; hnsw: boolean }>(
       `select id, record_count > ${EXACT_RECORDS} as large, hnsw from ${shape.namespaces} where index_id = ${shape.indexId}`,
     );
-    const { enabled } = this.options.settings.hnsw;
+    const { counters, settings } = this.options;
+    const { enabled } = settings.hnsw;
+    const isMissing = ({ id, large }: { id: number; large: boolean }) =>
+      enabled && large && existing.get(this.nameOf(id)) !== true;
+    counters.toBuild = spaces.rows.filter(isMissing).length;
     const kept = new Set<string>();
     for (const { id, large, hnsw } of spaces.rows) {
       const name = this.nameOf(id);
       const isThere = existing.get(name) === true;
       const use = enabled && (large || isThere);
       if (use) kept.add(name);
-      if (use && !isThere)
+      if (use && !isThere) {
         await this.counted(() => this.build(connection, signal, id, name, existing.has(name)));
+        counters.toBuild -= 1;
+      }
       if (use !== hnsw)
         await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
     }
