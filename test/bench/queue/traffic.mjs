@@ -1,7 +1,8 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { startServer } from '../server-process.mjs';
 
-const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
+/** Connections to the gateway, kept as clients keep them. */
+export const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 
 /** A destination as a process of its own. */
 export function startSink() {

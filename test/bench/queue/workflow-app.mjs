@@ -2,7 +2,16 @@ import { createServer } from 'node:http';
 import { Client, Receiver } from '@upstash/qstash';
 import { serve } from '@upstash/workflow';
 
-// A workflow of empty steps with the SDK's own handler, as a process of its own: `STEPS` one after the other, or a sleep.
+// A workflow of empty steps with the SDK's own handler, as a process of its own: `STEPS` one after the other. `/ended` tells
+// how many runs have told their end, and had it answered.
+
+let ended = 0;
+const { fetch } = globalThis;
+globalThis.fetch = async (url, init) => {
+  const response = await fetch(url, init);
+  if (init?.method === 'DELETE' && response.ok) ended += 1;
+  return response;
+};
 
 const steps = Number(process.env.STEPS);
 const options = {
@@ -16,6 +25,7 @@ const options = {
 let url;
 const handlers = {};
 const server = createServer((request, response) => {
+  if (request.url === '/ended') return response.end(String(ended));
   const chunks = [];
   request.on('data', (chunk) => chunks.push(chunk));
   request.on('end', async () => {
