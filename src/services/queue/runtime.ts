@@ -240,8 +240,10 @@ function depsOf(
   const counter = new RunMetrics(registry, () => parts.openRuns.open);
   const rows = new RunRows(config.schema, counter);
   const changes = new RunChanges({ ...parts, intake: accept, log });
-  const batchRows = new RunBatchRows(config.schema, counter);
-  const batches = new RunBatches({ config, rows, batchRows, changes, now });
+  const { maxSteps, maxRunBytes, lazyBytes } = config.workflow;
+  const limits = { graceMs: config.sweepGraceMs, maxSteps, maxRunBytes, lazyBytes };
+  const batchRows = new RunBatchRows(config.schema, counter, limits);
+  const batches = new RunBatches({ ...parts, config, batchRows, changes, now });
   const runs = new Runs({ ...parts, config, guard, rows, changes, batches, now, onAccepted });
   const waitRows = new WaitRows(config.schema);
   const waits = new Waits({ ...parts, config, guard, rows, waitRows, changes, now });

@@ -71,19 +71,22 @@ export async function takeInWith(
   // an earlier message's ticket may still be unconfirmed: one more makes this answer true
   const repeated = stored.filter(({ deduplicated }) => deduplicated);
   const again = repeated.map(({ messageId }) => ({ id: messageId, attempt: 0, delayMs: 0 }));
-  // as `insertedMessages` decides it
-  const own = fresh.filter(
+  return { stored, tickets: [...ticketsOf(fresh), ...again], waiting };
+}
+
+/** Of messages that were stored those that are not held, as `insertedMessages` decides it. */
+export function ticketsOf(messages: readonly NewMessage[]): DueTicket[] {
+  const own = messages.filter(
     ({ queueName, delayMs, details }) => queueName === null && (details.flow === undefined || delayMs > 0),
   );
-  const tickets = own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
-  return { stored, tickets: [...tickets, ...again], waiting };
+  return own.map(({ id, delayMs }) => ({ id, attempt: 0, delayMs }));
 }
 
 /** Sees to it that the queues and keys of the messages are there. */
-async function prepare(
+export async function prepare(
   connection: Queryable,
   messages: readonly NewMessage[],
-  { queues, flows }: IntakeTools,
+  { queues, flows }: Pick<IntakeTools, 'queues' | 'flows'>,
 ): Promise<Waiting> {
   const names = [...new Set(messages.flatMap(({ queueName }) => queueName ?? []))].sort();
   for (const name of names) await queues.keep(connection, name);

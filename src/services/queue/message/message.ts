@@ -113,6 +113,8 @@ export interface ClaimedMessage extends Message {
   readonly dueAt: number;
   /** How often the message was ever claimed: only the newest claim may write an outcome. */
   readonly claims: number;
+  /** Its body, where it tells the steps of a short run. */
+  readonly told?: string;
 }
 
 /** What travels through RabbitMQ for a message: which of its attempts is due. */

@@ -35,6 +35,8 @@ export interface MessageRow {
   run_seq: number;
   run_role: RunRole;
   run_bytes: number;
+  /** Of a claim alone. */
+  told?: string | null;
 }
 
 /** The columns of a `MessageRow`, of the table named `m`. */
@@ -68,6 +70,7 @@ export function messageOf(row: MessageRow): ClaimedMessage {
     ...(row.run_no === null
       ? {}
       : { run: { no: row.run_no, seq: row.run_seq, role: row.run_role, bytes: row.run_bytes } }),
+    ...(row.told == null ? {} : { told: row.told }),
   };
 }
 
@@ -100,8 +103,15 @@ export function newMessageParameters(
   return { records: JSON.stringify(records), bodies: joined(messages.map(({ body }) => body)) };
 }
 
-/** What is absent is null in SQL. */
-function newMessageRecord(message: NewMessage, bodyAt: number, source?: string): Record<string, unknown> {
+/**
+ * A message as `NEW_MESSAGE_RECORD`. What is absent is null in SQL.
+ * @param bodyAt where its body begins among those that lie beside it, from 1 on
+ */
+export function newMessageRecord(
+  message: NewMessage,
+  bodyAt: number,
+  source?: string,
+): Record<string, unknown> {
   const { details } = message;
   return {
     id: message.id,

@@ -10,11 +10,20 @@ const EARLY_MS = 50;
 /** The table `name` of a schema, as it stands in SQL. */
 export const tableOf = (schema: string, name: string) => `${quoteIdentifier(schema)}.${name}`;
 
+/** Where the columns come from by which a message knows its run. */
+const OWN_RUN = { no: 'n.run_no', seq: 'n.run_seq', bytes: 'n.run_bytes' };
+
 /**
  * Stores what `source` (records of new messages) holds. `bodies` and `grace` (ms) are parameters. Messages of ordered
  * queues wait for their turn, those with a flow-control key that are due for room under it.
  */
-export function insertedMessages(schema: string, source: string, bodies: string, grace: string): string {
+export function insertedMessages(
+  schema: string,
+  source: string,
+  bodies: string,
+  grace: string,
+  run = OWN_RUN,
+): string {
   const held = `case when n.queue_name is not null and n.callback_of is null then 'order'
       when n.details -> 'flow' is not null and n.delay_ms = 0 then 'flow' end`;
   return `insert into ${tableOf(schema, 'messages')} (id, state, prefix, url, method, headers, body, max_retries, timeout_ms,
@@ -25,7 +34,7 @@ export function insertedMessages(schema: string, source: string, bodies: string,
       n.not_before, n.created_at, n.callback, n.failure_callback, n.queue_name, n.details -> 'flow' ->> 'key',
       n.caller_ip, n.callback_of, n.details, n.held, ${fromNow('n.delay_ms')},
       case when n.held is null then ${fromNow(`(n.delay_ms + ${grace})`)} else 'infinity' end,
-      n.run_no, n.run_seq, n.run_role, n.run_bytes
+      ${run.no}, ${run.seq}, n.run_role, ${run.bytes}
     from (select n.*, ${held} as held from ${source} n) n
     returning id, due_at`;
 }
@@ -35,7 +44,20 @@ export function insertedMessages(schema: string, source: string, bodies: string,
  * instead where it believes that there are few: with those that were finished since its last vacuum that were 10,000 entries,
  * and 2 ms, for 16 messages (auto_explain under `npm run bench -- queue-workflow`).
  */
-const oneByOne = (select: string) => `cross join lateral (${select}) found`;
+export const oneByOne = (select: string) => `cross join lateral (${select}) found`;
+
+/** A history of so many bytes as a body comes with the claim, in Postgres' memory and this process'. */
+export const TOLD_WITH_CLAIM = 32 * 1024;
+
+/** The body of a message that takes its steps to a workflow, as `stepsBody` makes that of a longer history. */
+const toldSteps = (
+  schema: string,
+) => `case when m.run_role = 'step' and m.run_bytes between 1 and ${TOLD_WITH_CLAIM} then (
+    select '[' || string_agg('{"messageId":"' || s.message_id || '","body":"'
+      || replace(encode(s.body, 'base64'), e'\\n', '') || '","callType":"step"}', ',' order by s.seq) || ']'
+    from ${tableOf(schema, 'workflow_steps')} s
+    where s.run_no = m.run_no and s.seq <= m.run_seq and s.kind in ('init', 'result', 'plan')
+  ) end`;
 
 /** The SQL of a message's life. Times are Postgres' own, so gateways' clocks need not agree. */
 export function queueStatements(schema: string) {
@@ -58,7 +80,7 @@ export function queueStatements(schema: string) {
           and ${claimable} and ${isAdmitted} and not ${isPaused} for update skip locked`)}
       ) due
       where m.id = due.id
-      returning ${MESSAGE_COLUMNS}, due.place
+      returning ${MESSAGE_COLUMNS}, due.place, ${toldSteps(schema)} as told
     ), log as (insert into ${events} (message_id, state) select id, 'ACTIVE' from taken order by place)
     select * from taken`;
   return {

@@ -1,7 +1,7 @@
 import type { Logger } from '../../../lib/logger.js';
 import type { Database, Queryable, Transactions } from '../../../lib/postgres/postgres.js';
-import { type Intake, type IntakeTools, takeInWith } from '../intake/intake.js';
-import type { NewMessage } from '../message/message.js';
+import { type Intake, type IntakeTools, prepare, takeInWith, ticketsOf } from '../intake/intake.js';
+import type { DueTicket, NewMessage } from '../message/message.js';
 import type { HeldMessages } from '../order/held-messages.js';
 import { CONFIRM_MS, type TicketPublisher } from '../rabbitmq/publisher.js';
 import type { TicketSender } from '../rabbitmq/ticket-sender.js';
@@ -34,13 +34,47 @@ export class RunChanges {
 
   /** For a request, which is answered when the change is committed. */
   async forRequest<T>(work: (connection: Queryable, follow: Follow) => Promise<T>): Promise<T> {
-    const { database, publisher, log } = this.tools;
-    const { result, intake } = await this.commit(database, work);
-    for (const ticket of intake.tickets)
+    const { result, intake } = await this.commit(this.tools.database, work);
+    this.publish(intake.tickets);
+    return result;
+  }
+
+  /**
+   * For requests whose changes are one statement, messages included, and so need no transaction but its own.
+   * @param messages those that it may store, which have flow-control keys or nothing to wait for
+   * @param statement resolves to the ids of those that it has stored
+   */
+  async byStatement(
+    messages: readonly NewMessage[],
+    statement: (connection: Queryable) => Promise<ReadonlySet<string>>,
+  ): Promise<ReadonlySet<string>> {
+    const { database, intake, heldMessages } = this.tools;
+    const storedOf = (ids: ReadonlySet<string>) => messages.filter(({ id }) => ids.has(id));
+    if (messages.every(({ details }) => details.flow === undefined)) {
+      const ids = await statement(database);
+      this.publish(ticketsOf(storedOf(ids)));
+      return ids;
+    }
+    const { ids, waiting } = await database.transaction(async (connection) => {
+      const done = await statement(connection);
+      return { ids: done, waiting: await prepare(connection, storedOf(done), intake) };
+    });
+    this.publish(ticketsOf(storedOf(ids)));
+    heldMessages.begin(waiting);
+    return ids;
+  }
+
+  /** Messages under these flow-control keys are over. */
+  free(keys: readonly string[]): void {
+    for (const key of keys) void this.tools.heldMessages.releaseKey(key);
+  }
+
+  private publish(tickets: readonly DueTicket[]): void {
+    const { publisher, log } = this.tools;
+    for (const ticket of tickets)
       publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits).catch((err: unknown) => {
         log.warn({ err, id: ticket.id }, 'queue: a message of a workflow run waits for the sweeper');
       });
-    return result;
   }
 
   /** For a ticket, which has served when those of the messages that follow are confirmed. */

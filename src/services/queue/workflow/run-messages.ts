@@ -1,5 +1,5 @@
 import type { HeaderMap, MessageDetails, NewMessage, RunPlace } from '../message/message.js';
-import type { AskedDelivery, Delivery, Run } from './run.js';
+import type { AskedDelivery, Delivery, KnownRun, Run } from './run.js';
 import type { CallRequest } from './run-request.js';
 
 /** The protocol of the SDKs that is spoken. */
@@ -8,7 +8,7 @@ const PROTOCOL = '1';
 const EMPTY = Buffer.alloc(0);
 
 /** What stands about a delivery's body beside the steps themselves: ids, keys, brackets. */
-const ENTRY_BYTES = 120;
+export const ENTRY_BYTES = 120;
 
 /** What a message of a run needs beside its delivery. */
 export interface MessagePlace {
@@ -20,7 +20,7 @@ export interface MessagePlace {
 }
 
 /** The delivery of a later message: that of the start, where it holds, with what the request asks. */
-export function deliveryIn({ settings }: Run, { delivery, said }: AskedDelivery): Delivery {
+export function deliveryIn({ settings }: KnownRun, { delivery, said }: AskedDelivery): Delivery {
   if (!settings.holds) return delivery;
   const { 'Content-Type': _, ...headers } = delivery.headers;
   const asked = Object.fromEntries(said.map((key) => [key, delivery[key]]));
@@ -29,7 +29,7 @@ export function deliveryIn({ settings }: Run, { delivery, said }: AskedDelivery)
 
 /** Takes the steps to the workflow, up to its own. */
 export function stepMessage(
-  run: Run,
+  run: KnownRun & Pick<Run, 'stepsBytes'>,
   delivery: Delivery,
   place: MessagePlace,
   lazyBytes: number,
@@ -100,7 +100,7 @@ export function timerMessage(run: Run, place: MessagePlace): NewMessage {
 }
 
 /** What tells a workflow which run it is. */
-function runHeaders({ id, url, createdMs, labels }: Run, isInit: boolean): HeaderMap {
+function runHeaders({ id, url, createdMs, labels }: KnownRun, isInit: boolean): HeaderMap {
   return {
     'Upstash-Workflow-Runid': id,
     'Upstash-Workflow-Init': String(isInit),
@@ -111,7 +111,7 @@ function runHeaders({ id, url, createdMs, labels }: Run, isInit: boolean): Heade
 }
 
 function messageOf(
-  run: Run,
+  run: KnownRun,
   delivery: Delivery,
   { id, seq, delayMs, now }: MessagePlace,
   { role, bytes, headers }: Pick<RunPlace, 'role' | 'bytes'> & { headers: HeaderMap },
@@ -139,7 +139,7 @@ function messageOf(
   };
 }
 
-function detailsOf({ labels }: Run, { flow, retryDelay, redact }: Delivery): MessageDetails {
+function detailsOf({ labels }: KnownRun, { flow, retryDelay, redact }: Delivery): MessageDetails {
   return {
     ...(labels.length === 0 ? {} : { labels }),
     ...(flow === undefined ? {} : { flow }),

@@ -67,6 +67,8 @@ export class RunOutcomes implements RunDeliveries {
     const { rows, database } = this.tools;
     const { run } = message;
     if (run === undefined || run.bytes === 0) return message;
+    // base64 and JSON of ids: all of it is ASCII
+    if (message.told !== undefined) return { ...message, body: Buffer.from(message.told, 'latin1') };
     if (run.role === 'step') return { ...message, body: await stepsBody(await this.told.add(run)) };
     const step = await rows.step(database, run.no, run.seq);
     return step === undefined ? message : { ...message, body: step.body };

@@ -7,7 +7,7 @@ import { tableOf } from '../store/statements.js';
 import type { Invoker, NewStep, Run, RunFailure, RunSettings, RunState, StepKind } from './run.js';
 import type { RunCounter } from './run-metrics.js';
 
-interface RunRow {
+export interface RunRow {
   no: string;
   id: string;
   created_ms: string;

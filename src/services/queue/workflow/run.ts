@@ -89,6 +89,9 @@ export interface Run {
   readonly isOver: boolean;
 }
 
+/** What never changes of a run, once its SDK is known. */
+export type KnownRun = Omit<Run, 'state' | 'nextSeq' | 'stepsBytes' | 'failure' | 'isOver'>;
+
 /**
  * What a row of the steps is: the payload of the start, a step's result, the plan of a branch, a call of a third party and
  * its answer, a wait, the start of another run.

@@ -75,7 +75,6 @@ export class Runs {
       (only?.kind === 'step' || (only?.kind === 'trigger' && !only.triggerBySdk))
     ) {
       const outcome = await batches.add(only);
-      if (outcome !== 'apart' && 'error' in outcome) throw outcome.error;
       if (outcome !== 'apart' && 'answer' in outcome) return [outcome.answer];
     }
     return changes.forRequest(async (connection, follow) => {
