@@ -12,6 +12,7 @@ import { tokenReport } from './config/token-report.js';
 import { unservedText } from './config/unserved-services.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/operations/openapi.js';
+import { defaultServers, serversOf } from './http/operations/openapi-servers.js';
 import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
@@ -42,10 +43,18 @@ function packageVersion(): string {
 
 const build = () => ({ version: packageVersion(), node: process.versions.node });
 
-function* openapiText(): Generator<void, string> {
-  const document = yield* openapiDocument(describeServices(), packageVersion());
+/** The document without a configuration, for whoever reads it. */
+function defaultOpenapi(): string {
+  const document = openapiDocument(describeServices(), packageVersion(), defaultServers());
+  return `${JSON.stringify(wholly(document), null, 2)}\n`;
+}
+
+/** The document of a gateway, as it serves it. */
+function* servedOpenapi(config: Config): Generator<void, string> {
+  const services = describeServices(enabledServices(config));
+  const document = yield* openapiDocument(services, packageVersion(), serversOf(config.http));
   yield;
-  return `${JSON.stringify(document, null, 2)}\n`;
+  return JSON.stringify(document);
 }
 
 const EXIT_AT_ONCE = 130;
@@ -119,7 +128,11 @@ type OnReload = (take: (config: Config) => void) => void;
 
 /** The usual way: one process that is the gateway. */
 async function serve(config: Config, log: Logger, onReload: OnReload): Promise<void> {
-  const gateway = createGateway(config, { log, build: build(), openapi: () => inSlices(openapiText()) });
+  const gateway = createGateway(config, {
+    log,
+    build: build(),
+    openapi: () => inSlices(servedOpenapi(config)),
+  });
   const stop = stopper(log, gateway);
   onSignals((signal, isFirst) => {
     // a second signal means that the wait is too long for whoever sends it
@@ -159,7 +172,7 @@ async function work(link: WorkerLink): Promise<void> {
   const gateway = createGateway(config, {
     log,
     build: build(),
-    openapi: () => inSlices(openapiText()),
+    openapi: () => inSlices(servedOpenapi(config)),
     gatherMetrics,
     worker: place,
   });
@@ -246,7 +259,7 @@ async function main(): Promise<void> {
   const command = positionals[0] ?? 'run';
   if (values.help === true) process.stdout.write(USAGE);
   else if (command === 'run') await run(file);
-  else if (command === 'openapi') process.stdout.write(wholly(openapiText()));
+  else if (command === 'openapi') process.stdout.write(defaultOpenapi());
   else if (command === 'services') process.stdout.write(cardsOfServices());
   else if (command === 'settings')
     process.stdout.write(positionals[1] === 'yaml' ? settingsYaml() : settingsTable());

@@ -91,6 +91,10 @@ export interface RouteDescription {
   readonly isOpen?: boolean;
   /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */
   readonly path: string;
+  /** The method that the documentation shows, where the rule (`documentedMethod`) would choose another. */
+  readonly documentedMethod?: Method;
+  /** What it does is shown by another route, or nobody should call it. */
+  readonly isUndocumented?: boolean;
   /** Path for the documentation where `path` does not show it: of a route that takes everything below a prefix. */
   readonly documentedPath?: string;
   readonly request?: {
@@ -109,6 +113,24 @@ export interface RouteDescription {
   readonly replyType?: string;
   /** Statuses of refusals and failures that a caller should expect, for the documentation. */
   readonly errors?: readonly number[];
+}
+
+/** One call of an operation, as the documentation shows it. */
+export interface OperationExample {
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** By their names in the schema, in lower case. */
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly reply: unknown;
+}
+
+/** What the documentation tells of a service beside its routes. */
+export interface ServiceDocumentation {
+  readonly about: string;
+  /** Of parameters of paths, by their names. */
+  readonly names: Readonly<Record<string, string>>;
+  /** By operation id; one of a namespace is shown as the one beside it. */
+  readonly examples: Readonly<Record<string, OperationExample>>;
 }
 
 /**

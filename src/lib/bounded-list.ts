@@ -4,8 +4,8 @@ import { inSlices, wholly } from './slices.js';
 interface Bounds {
   readonly min?: number;
   readonly max: number;
-  /** One element alone may stand without the array. */
-  readonly orOne?: boolean;
+  /** One element alone may stand without the array; `shown`: the documentation shows it, and tells of the array. */
+  readonly orOne?: boolean | 'shown';
   /** What the elements are, for the error. */
   readonly of: string;
 }
@@ -56,7 +56,7 @@ export function checkInSlices(schema: z.ZodType, value: unknown): Promise<Outcom
 
 function* checkElements(element: z.ZodType, bounds: Bounds, value: unknown): Generator<void, Outcome> {
   const { min = 0, max, orOne = false, of } = bounds;
-  const list = orOne && !Array.isArray(value) ? [value] : value;
+  const list = orOne !== false && !Array.isArray(value) ? [value] : value;
   const wrong = (message: string, path: PropertyKey[] = []) => ({ issue: { path, message } });
   if (!Array.isArray(list)) return wrong(`expected an array of ${of}`);
   if (list.length < min) return wrong(`expected at least ${min} ${of}`);
@@ -74,12 +74,20 @@ function* checkElements(element: z.ZodType, bounds: Bounds, value: unknown): Gen
   return { elements };
 }
 
-/** As JSON Schema. */
-function documented(element: z.ZodType, { min, max, orOne }: Bounds): Record<string, unknown> {
-  const shown = { io: 'input', unrepresentable: 'any' } as const;
-  const { $schema: _, ...items } = z.toJSONSchema(element, shown) as Record<string, unknown>;
-  const list = { type: 'array', ...(min === undefined ? {} : { minItems: min }), maxItems: max, items };
-  return orOne === true ? { anyOf: [items, list] } : list;
+/** As JSON Schema, with one of the two forms: generators of clients make little of a choice. */
+function documented(element: z.ZodType, { min, max, orOne, of }: Bounds): Record<string, unknown> {
+  const list = { type: 'array', ...(min === undefined ? {} : { minItems: min }), maxItems: max };
+  if (orOne === 'shown') return { ...shownAs(element), description: `Or an array of at most ${max} ${of}.` };
+  const description = orOne === true ? { description: 'One alone may stand without the array.' } : {};
+  return { ...list, items: shownAs(element), ...description };
+}
+
+function shownAs(element: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...shown } = z.toJSONSchema(element, { io: 'input', unrepresentable: 'any' }) as Record<
+    string,
+    unknown
+  >;
+  return shown;
 }
 
 /**
@@ -94,8 +102,7 @@ export function boundedHeaders<S extends z.ZodType<Readonly<Record<string, unkno
   // a long array is refused as what it is: its keys would be made first
   const few = (value: unknown) =>
     typeof value !== 'object' || value === null || Array.isArray(value) || Object.keys(value).length <= max;
-  const shown = { io: 'input', unrepresentable: 'any' } as const;
-  const { $schema: _, ...documented } = z.toJSONSchema(schema, shown) as Record<string, unknown>;
+  const documented = shownAs(schema);
   const bounded = z
     .unknown()
     .refine(few, { error: `expected at most ${max} members`, abort: true })

@@ -1,18 +1,29 @@
 import type { DocumentedService } from '../http/operations/openapi.js';
 import { services } from './index.js';
+import type { Service, ServiceConfig } from './service.js';
 
-/** Every service as the OpenAPI document shows it: at the first mount of its default configuration. */
-export function describeServices(): DocumentedService[] {
-  return services.map((service) => {
-    const mount = service.mounts(service.config.parse({}))[0];
+interface Configured {
+  readonly service: Service;
+  readonly section: ServiceConfig;
+}
+
+/** Every service as the OpenAPI document shows it, without a configuration: at the first mount of the default one. */
+export function describeServices(configured: readonly Configured[] = defaults()): DocumentedService[] {
+  return configured.map(({ service, section }) => {
+    const mount = service.mounts(section)[0];
     return {
       name: service.name,
       basePath: mount?.path ?? `/${service.name}`,
       auth: mount?.auth.kind ?? 'bearer',
       error: service.error,
       routes: service.routes,
+      documentation: service.documentation,
     };
   });
+}
+
+function defaults(): Configured[] {
+  return services.map((service) => ({ service, section: service.config.parse({}) }));
 }
 
 /** The card of every service by its name, as JSON. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { HeaderAlias } from '../http/headers.js';
 import type { Mount, ServiceInstance } from '../http/instance.js';
-import type { ErrorFormat, RouteDescription } from '../http/route.js';
+import type { ErrorFormat, RouteDescription, ServiceDocumentation } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
 import type { MetricRegistry } from '../lib/metric-source.js';
@@ -122,6 +122,7 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   readonly config: z.ZodType<Config>;
   /** Every route, for the documentation. */
   readonly routes: readonly RouteDescription[];
+  readonly documentation: ServiceDocumentation;
   readonly formatError: ErrorFormat;
   /** Schema of what `formatError` returns. */
   readonly error: z.ZodType;

@@ -19,6 +19,7 @@ const needs = {
   ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
   compose: [],
   package: ['redis'],
+  openapi: allBackends,
 };
 
 /** @param {string} path of a test file or a folder of them, from the root */

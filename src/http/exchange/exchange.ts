@@ -27,9 +27,22 @@ export interface ExchangeCore extends StreamCore {
   readonly clientAddress: ClientAddress;
   nextRequestId(fromClient: string | string[] | undefined): string;
   /** The header lines that a reply begins with, each with its CR LF. */
-  headLines(request: IncomingMessage, requestId: string, contentType: string | undefined): string;
+  headLines(
+    request: IncomingMessage,
+    requestId: string,
+    contentType: string | undefined,
+    block?: string,
+  ): string;
   opened(exchange: Exchange): void;
   closed(exchange: Exchange, status: number, seconds: number): void;
+}
+
+/** What is sent of a file; 304 has no body. */
+export interface FileReply {
+  readonly status: 200 | 304;
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
@@ -244,6 +257,20 @@ export class Exchange implements RouteContext {
     packing.pack(body, coding).then(send, () => send(undefined));
   }
 
+  /**
+   * Sends a page or a file of the gateway's own.
+   * @param headBlock the lines that its head begins with, instead of those of every reply
+   */
+  sendFile(file: FileReply, headBlock: string): void {
+    if (this.isOver) return;
+    const { status, contentType, body, headers } = file;
+    const length = status === 304 ? [] : ['Content-Length', String(body.length)];
+    this.replyBytes = body.length;
+    this.writeHead(status, contentType, length, headers, headBlock);
+    this.response.end(status === 304 ? undefined : body);
+    if (!this.request.complete) discardBody(this.request);
+  }
+
   /** A reply without a body, such as 204, which must have no Content-Length (RFC 9110, 8.6). */
   sendEmpty(status: number, headers: Readonly<Record<string, string>>): void {
     if (this.isOver) return;
@@ -281,10 +308,16 @@ export class Exchange implements RouteContext {
     contentType: string | undefined,
     list: string[],
     headers: Readonly<Record<string, string>> | undefined,
+    headBlock?: string,
   ): void {
     this.answered = true;
     const { core, request, response } = this;
-    (response as HeadBlockResponse).headBlock = core.headLines(request, this.requestId, contentType);
+    (response as HeadBlockResponse).headBlock = core.headLines(
+      request,
+      this.requestId,
+      contentType,
+      headBlock,
+    );
     if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
     if (core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
     response.writeHead(status, list);

@@ -94,10 +94,11 @@ export class HttpCore implements ExchangeCore {
     request: IncomingMessage | undefined,
     requestId: string,
     contentType: string | undefined,
+    block = this.headBlock,
   ): string {
     const cors = this.cors === undefined ? '' : this.cors.lines(request?.headers.origin);
     const type = contentType === undefined ? '' : `Content-Type: ${contentType}\r\n`;
-    return `${this.headBlock}${cors}X-Request-Id: ${requestId}\r\n${type}`;
+    return `${block}${cors}X-Request-Id: ${requestId}\r\n${type}`;
   }
 
   /** Whether a body on this connection may take as long as it likes. */

@@ -1,20 +1,27 @@
-import { z } from 'zod';
-import type { RouteDescription, TextForm } from '../route.js';
+import type { z } from 'zod';
+import type { Method, OperationExample, RouteDescription, ServiceDocumentation, TextForm } from '../route.js';
+import { componentName, type Json, ref, SchemaComponents } from './openapi-schemas.js';
+import { operationsPaths } from './operations-paths.js';
 
 /** One service as the document shows it. */
 export interface DocumentedService {
   readonly name: string;
-  /** Path of its first instance in the default configuration, such as `/kv`. */
+  /** Path of its first instance, such as `/kv`. */
   readonly basePath: string;
   readonly auth: 'bearer' | 'basic';
   /** Schema of the body of every error. */
   readonly error: z.ZodType;
   readonly routes: readonly RouteDescription[];
+  readonly documentation: ServiceDocumentation;
+}
+
+/** Where the services are reached. */
+export interface DocumentedServer {
+  readonly url: string;
+  readonly description: string;
 }
 
 const JSON_TYPE = 'application/json';
-
-type Json = { [key: string]: unknown };
 
 /**
  * The OpenAPI 3.1 document of every route, from the same schemas that check the requests. It rests behind each route: all of
@@ -23,23 +30,19 @@ type Json = { [key: string]: unknown };
 export function* openapiDocument(
   services: readonly DocumentedService[],
   version: string,
+  servers: readonly DocumentedServer[],
 ): Generator<void, Json> {
   const paths: Record<string, Json> = {};
-  const schemas: Record<string, Json> = {};
+  const components = new SchemaComponents();
   const responses: Record<string, Json> = {};
   for (const service of services) {
-    schemas[`${service.name}.error`] = component(`${service.name}.error`, service.error, 'output');
-    responses[`${service.name}.error`] = content(
-      JSON_TYPE,
-      refTo('schemas', `${service.name}.error`),
-      'Refused or failed.',
-    );
+    const name = componentName(service.name, 'error');
+    responses[name] = content(JSON_TYPE, components.add(name, service.error, 'output'), 'Refused or failed.');
     for (const route of service.routes) {
-      Object.assign(schemas, routeSchemas(route));
+      if (route.isUndocumented === true) continue;
       const path = openapiPath(service.basePath, route.documentedPath ?? route.path);
-      for (const method of route.methods) {
-        paths[path] = { ...paths[path], [method.toLowerCase()]: operation(service, route, method) };
-      }
+      const method = documentedMethod(route);
+      paths[path] = { ...paths[path], [method.toLowerCase()]: operation(service, route, method, components) };
       yield;
     }
   }
@@ -49,46 +52,53 @@ export function* openapiDocument(
       title: 'Portico',
       version,
       description:
-        'One HTTP front for the Redis, Kafka, Postgres/pgvector and RabbitMQ that you already run.',
+        'One HTTP front for the Redis, Kafka, Postgres/pgvector and RabbitMQ that you already run. Each operation is shown with one method; its description says which others do the same.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: 'http://127.0.0.1:8070' }],
+    servers,
+    tags: [
+      ...services.map(({ name, documentation }) => ({ name, description: documentation.about })),
+      { name: 'operations', description: 'Pages for those who run the gateway.' },
+    ],
     paths: { ...paths, ...operationsPaths() },
     components: {
       securitySchemes: {
-        bearer: { type: 'http', scheme: 'bearer' },
-        basic: { type: 'http', scheme: 'basic' },
+        ...Object.fromEntries(services.map(({ name, auth }) => [name, { type: 'http', scheme: auth }])),
+        operator: { type: 'http', scheme: 'bearer', description: 'http.metricsToken' },
       },
-      schemas,
+      schemas: components.schemas,
       responses,
     },
   };
 }
 
-function refTo(kind: 'schemas' | 'responses', name: string): Json {
-  return { $ref: `#/components/${kind}/${name}` };
+const WITH_BODY: readonly Method[] = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'];
+const WITHOUT_BODY: readonly Method[] = ['GET', 'DELETE', 'POST', 'PATCH', 'PUT'];
+
+/** Clients are generated with one function an operation, whatever methods it takes: by POST where there is a body or a change. */
+function documentedMethod(route: RouteDescription): Method {
+  const order = route.request?.body !== undefined || route.changesData === true ? WITH_BODY : WITHOUT_BODY;
+  const chosen = route.documentedMethod ?? order.find((method) => route.methods.includes(method));
+  if (chosen === undefined) throw new Error(`${route.operationId} has no method to show`);
+  return chosen;
 }
 
-function content(type: string, schema: Json, description?: string, beside?: TextForm): Json {
+function content(
+  type: string,
+  schema: Json,
+  description?: string,
+  beside?: TextForm,
+  example?: unknown,
+): Json {
+  const shown = { schema, ...(example === undefined ? {} : { example }) };
   return {
     ...(description === undefined ? {} : { description }),
     content: {
-      [type]: { schema },
+      [type]: shown,
       ...(beside === undefined
         ? {}
         : { [beside.contentType]: { schema: { type: 'string', description: beside.description } } }),
     },
-  };
-}
-
-/** Bodies stand once, under the operation's id, however many methods and paths use them. */
-function routeSchemas(route: RouteDescription): Record<string, Json> {
-  const body = route.request?.body;
-  const request = `${route.operationId}.request`;
-  const reply = `${route.operationId}.reply`;
-  return {
-    ...(body === undefined ? {} : { [request]: component(request, body, 'input') }),
-    [reply]: component(reply, route.reply, 'output'),
   };
 }
 
@@ -98,8 +108,66 @@ function openapiPath(basePath: string, path: string): string {
   return joined.replace(/[{}]/g, '').replace(/[:*]([A-Za-z_]\w*)/g, '{$1}') || '/';
 }
 
-function operation(service: DocumentedService, route: RouteDescription, method: string): Json {
-  const { request = {}, besideJson: beside = {} } = route;
+function operation(
+  service: DocumentedService,
+  route: RouteDescription,
+  method: Method,
+  components: SchemaComponents,
+): Json {
+  const { request = {}, besideJson: beside = {}, operationId } = route;
+  const example = exampleOf(service, route);
+  const name = (part: string) => componentName(operationId, part);
+  const given = { name: name('parameter'), components, example };
+  return {
+    operationId,
+    ...wordsOf(route, method),
+    tags: [service.name],
+    security: route.isOpen === true ? [] : [{ [service.name]: [] }],
+    parameters: [
+      ...pathParameters(service, route, given),
+      ...parameters('query', request.query, given),
+      ...parameters('header', request.headers, given),
+    ],
+    ...(request.body === undefined || method === 'GET'
+      ? {}
+      : {
+          requestBody: {
+            required: !request.body.safeParse(undefined).success,
+            ...content(
+              JSON_TYPE,
+              components.add(name('request'), request.body, 'input'),
+              undefined,
+              beside.body,
+              example.body,
+            ),
+          },
+        }),
+    responses: {
+      [route.replyStatus ?? 200]: content(
+        route.replyType ?? JSON_TYPE,
+        components.add(name('reply'), route.reply, 'output'),
+        'Done.',
+        beside.reply,
+        example.reply,
+      ),
+      ...Object.fromEntries(
+        statusesOf(route).map((status) => [status, ref(componentName(service.name, 'error'), 'responses')]),
+      ),
+    },
+  };
+}
+
+/** @throws where there is none: a document without it helps nobody */
+function exampleOf(
+  { documentation }: DocumentedService,
+  { operationId }: RouteDescription,
+): OperationExample {
+  const example = documentation.examples[operationId.replace(/InNamespace$/, '')];
+  if (example === undefined) throw new Error(`${operationId} has no example`);
+  return example;
+}
+
+function statusesOf(route: RouteDescription): number[] {
   const statuses = new Set([
     ...(route.isOpen === true ? [] : [401]),
     404,
@@ -109,100 +177,74 @@ function operation(service: DocumentedService, route: RouteDescription, method: 
     504,
     ...(route.errors ?? []),
   ]);
-  return {
-    operationId:
-      route.methods.length === 1 ? route.operationId : `${route.operationId}.${method.toLowerCase()}`,
-    summary: route.summary,
-    tags: [service.name],
-    security: route.isOpen === true ? [] : [{ [service.auth]: [] }],
-    parameters: [
-      ...pathParameters(route.documentedPath ?? route.path, request.params),
-      ...parameters('query', request.query),
-      ...parameters('header', request.headers),
-    ],
-    ...(request.body === undefined || method === 'HEAD'
-      ? {}
-      : {
-          requestBody: content(
-            JSON_TYPE,
-            refTo('schemas', `${route.operationId}.request`),
-            undefined,
-            beside.body,
-          ),
-        }),
-    responses: {
-      [route.replyStatus ?? 200]: content(
-        route.replyType ?? JSON_TYPE,
-        refTo('schemas', `${route.operationId}.reply`),
-        'Done.',
-        beside.reply,
-      ),
-      ...Object.fromEntries(
-        [...statuses].sort().map((status) => [status, refTo('responses', `${service.name}.error`)]),
-      ),
-    },
-  };
+  return [...statuses].sort();
 }
 
-function pathParameters(path: string, schema: z.ZodType | undefined): Json[] {
-  const described = (schema === undefined ? {} : schemaOf(schema, 'input')) as {
-    properties?: Record<string, unknown>;
-  };
-  return [...path.matchAll(/[:*]([A-Za-z_]\w*)/g)].map(([, name]) => ({
-    name,
-    in: 'path',
-    required: true,
-    schema: described.properties?.[name as string] ?? { type: 'string' },
-  }));
+/** A title of a line, and all that is to be said. */
+function wordsOf({ summary, methods, changesData, isOpen }: RouteDescription, shown: Method) {
+  const others = methods.filter((method) => method !== shown);
+  const [title = summary] = /^.{20,}?(?=[.;:]( |$))/.exec(summary) ?? [];
+  const notes = [
+    ...(others.length === 0 ? [] : [`Takes ${others.join(', ')} as well.`]),
+    ...(changesData === true && isOpen !== true ? ['Refused (403) to a token that may only read.'] : []),
+  ];
+  return { summary: title.replace(/\.$/, ''), description: [summary, ...notes].join(' ') };
 }
 
-function parameters(place: 'query' | 'header', schema: z.ZodType | undefined): Json[] {
+interface GivenParameters {
+  readonly name: string;
+  readonly components: SchemaComponents;
+  readonly example: OperationExample;
+}
+
+function pathParameters(
+  { documentation }: DocumentedService,
+  { path, documentedPath, request }: RouteDescription,
+  { name: within, components }: GivenParameters,
+): Json[] {
+  const described = (
+    request?.params === undefined ? {} : components.inline(within, request.params, 'input')
+  ) as { properties?: Record<string, unknown> };
+  return [...(documentedPath ?? path).matchAll(/[:*]([A-Za-z_]\w*)/g)].map(([, name = '']) => {
+    const example = documentation.names[name];
+    if (example === undefined) throw new Error(`the parameter ${name} of ${path} has no example`);
+    return {
+      name,
+      in: 'path',
+      required: true,
+      schema: described.properties?.[name] ?? { type: 'string' },
+      example,
+    };
+  });
+}
+
+/** OpenAPI passes these over: they are described elsewhere. */
+const NO_PARAMETERS = new Set(['accept', 'content-type', 'authorization']);
+
+function parameters(
+  place: 'query' | 'header',
+  schema: z.ZodType | undefined,
+  { name: within, components, example }: GivenParameters,
+): Json[] {
   if (schema === undefined) return [];
-  const { properties = {}, required = [] } = schemaOf(schema, 'input') as {
+  const { properties = {}, required = [] } = components.inline(within, schema, 'input') as {
     properties?: Record<string, Json>;
     required?: string[];
   };
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    in: place,
-    required: required.includes(name),
-    schema: property,
-  }));
+  const values = place === 'query' ? example.query : example.headers;
+  return Object.entries(properties)
+    .filter(([name]) => place === 'query' || !NO_PARAMETERS.has(name))
+    .map(([name, { description, ...property }]) => ({
+      name: place === 'query' ? name : canonical(name),
+      in: place,
+      required: required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema: property,
+      ...(values?.[name] === undefined ? {} : { example: values[name] }),
+    }));
 }
 
-/** A schema under `components.schemas`; what it refers to inside itself is found from the document's root. */
-function component(name: string, schema: z.ZodType, io: 'input' | 'output'): Json {
-  const text = JSON.stringify(schemaOf(schema, io));
-  return JSON.parse(text.replaceAll('"$ref":"#', `"$ref":"#/components/schemas/${name}`)) as Json;
-}
-
-/** JSON Schema of what is sent (`input`) or answered (`output`); what JSON Schema cannot say is shown as anything. */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' }) as Json;
-  return rest;
-}
-
-function operationsPaths(): Record<string, Json> {
-  const page = (operationId: string, summary: string, type: string, parameters: Json[] = []): Json => ({
-    get: {
-      operationId,
-      summary,
-      tags: ['operations'],
-      parameters,
-      responses: { 200: { description: 'Done.', content: { [type]: {} } } },
-    },
-  });
-  return {
-    '/livez': page('operations.livez', 'Whether the process answers.', 'application/json'),
-    '/readyz': page(
-      'operations.readyz',
-      'Whether every service is up (503 when one is not), and which; with the metrics token, why not.',
-      'application/json',
-    ),
-    '/readyz/{service}': page('operations.readyz.service', 'The same for one service.', 'application/json', [
-      { name: 'service', in: 'path', required: true, schema: { type: 'string' } },
-    ]),
-    '/metrics': page('operations.metrics', 'Metrics for Prometheus.', 'text/plain'),
-    '/openapi.json': page('operations.openapi', 'This document.', 'application/json'),
-  };
+/** `upstash-delay`: `Upstash-Delay`. */
+function canonical(header: string): string {
+  return header.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }

@@ -3,13 +3,15 @@ import { groupBy } from '../../lib/group-by.js';
 import { isLoopback } from '../../lib/loopback.js';
 import { HttpError, toHttpError } from '../errors.js';
 import { sendPlainError } from '../exchange/error-sender.js';
-import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
+import { Exchange, type FileReply, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
-import type { Coding } from '../exchange/packing.js';
+import { headLines } from '../head/head-block.js';
+import { securityHeaders } from '../head/security-headers.js';
 import type { Health, HealthState } from '../monitoring/health.js';
 import type { AuthScheme } from '../route.js';
 import { challenge, Gate } from '../routing/auth.js';
 import type { HttpSettings } from '../settings.js';
+import { type StaticFile, staticFile, staticReply } from './static-files.js';
 
 const OPERATOR = { name: 'operator', access: 'read' } as const;
 
@@ -25,13 +27,14 @@ export class Operations {
     this.gate = new Gate(schemeOf(core.settings));
   }
 
+  private openapiFile: Promise<StaticFile> | undefined;
+  /** Without a word on caches: each file has its own. */
+  private readonly fileHead = headLines(securityHeaders(false));
+
   /** The settings of the core have changed. */
   reloaded(): void {
     this.gate.change(schemeOf(this.core.settings));
   }
-
-  private readonly packedOpenapi: Partial<Record<Coding, Promise<Buffer | undefined>>> = {};
-  private openapiText: string | Promise<string> | undefined;
 
   private readonly pages: readonly (readonly [path: string, operationId: string, answer: Answer])[] = [
     ['/livez', 'operations.livez', async () => ({ status: 200, body: '{"status":"ok"}' })],
@@ -59,7 +62,10 @@ export class Operations {
         return;
       }
       answer(request).then(
-        (page) => exchange.send(page.status, page.contentType ?? JSON_TYPE, page.body, page.headers),
+        (page) => {
+          if ('headBlock' in page) exchange.sendFile(page.file, page.headBlock);
+          else exchange.send(page.status, page.contentType ?? JSON_TYPE, page.body, page.headers);
+        },
         (error: unknown) => exchange.fail(toHttpError(error)),
       );
     });
@@ -95,21 +101,6 @@ export class Operations {
     );
   }
 
-  /** It holds no secret and is large: whoever takes it packed gets it so. */
-  private async description(request: Request): Promise<Page> {
-    if (!descriptionIsOpen(this.core.settings)) this.demandOperator(request);
-    const { packing } = this.core;
-    const text = await this.document();
-    const coding = packing.codingFor(request);
-    const vary = { Vary: 'Accept-Encoding' };
-    if (coding === undefined) return { status: 200, body: text, headers: vary };
-    this.packedOpenapi[coding] ??= packing.pack(text, coding);
-    const packed = await this.packedOpenapi[coding];
-    return packed === undefined
-      ? { status: 200, body: text, headers: vary }
-      : { status: 200, body: packed, headers: { ...vary, 'Content-Encoding': coding } };
-  }
-
   /** @throws HttpError 401 */
   private demandOperator(request: Request): void {
     if (this.gate.authenticate(request) !== undefined) return;
@@ -117,10 +108,11 @@ export class Operations {
     throw new HttpError('unauthorized', undefined, { headers });
   }
 
-  /** Made when it is first asked for: seldom, while every start would wait for it. */
-  private document(): string | Promise<string> {
-    this.openapiText ??= this.openapi();
-    return this.openapiText;
+  /** Made and packed when it is first asked for: seldom, while every start would wait for it. */
+  private async description(request: Request): Promise<FilePage> {
+    if (!descriptionIsOpen(this.core.settings)) this.demandOperator(request);
+    this.openapiFile ??= Promise.resolve(this.openapi()).then((text) => staticFile(JSON_TYPE, text));
+    return { file: staticReply(await this.openapiFile, request), headBlock: this.fileHead };
   }
 
   private async metrics(request: Request): Promise<Page> {
@@ -135,6 +127,12 @@ function schemeOf({ metricsToken: token }: HttpSettings): AuthScheme {
 }
 
 type Answer = (request: Request) => Promise<Page>;
+type Answer = (request: Request) => Promise<Page | FilePage>;
+
+interface FilePage {
+  readonly file: FileReply;
+  readonly headBlock: string;
+}
 
 interface Page {
   status: number;

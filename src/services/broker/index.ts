@@ -1,5 +1,6 @@
 import type { Service } from '../service.js';
 import { card, headerAlias, probe } from './card.js';
+import { documentation } from './documentation.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
 import { resetBroker } from './reset.js';
@@ -12,6 +13,7 @@ export const broker: Service<BrokerSettings> = {
   name: 'broker',
   config: brokerSettings,
   routes,
+  documentation,
   formatError,
   error: errorSchema,
   card,

@@ -55,6 +55,9 @@ export const webhookQuery = z.object({
   pass: z.string().optional(),
 });
 
+/** For the documentation. */
+export const webhookBody = z.unknown().describe('Anything; the value of the record, byte by byte.');
+
 const timeoutMs = z.int().min(0);
 const timeoutText = z
   .string()

@@ -1,6 +1,7 @@
 import type { Service } from '../service.js';
 import { passwordOf } from './auth/database-tokens.js';
 import { card, headerAlias, probe } from './card.js';
+import { documentation } from './documentation.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
 import { routes } from './routes.js';
@@ -12,6 +13,7 @@ export const kv: Service<KvSettings> = {
   name: 'kv',
   config: kvSettings,
   routes,
+  documentation,
   formatError,
   error: errorSchema,
   card,

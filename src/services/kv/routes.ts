@@ -91,6 +91,7 @@ export const routes: readonly RawRoute<KvDeps>[] = [
     methods: ['GET', 'HEAD', 'POST', 'PUT'],
     path: '/',
     documentedPath: '/:command/:arguments',
+    documentedMethod: 'GET',
     request: { body: documents.value },
     reply: documents.reply,
     errors: STATUSES,

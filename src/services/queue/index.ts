@@ -1,5 +1,6 @@
 import type { Service } from '../service.js';
 import { card, probe } from './card.js';
+import { documentation } from './documentation.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
 import { resetQueue } from './reset.js';
@@ -12,6 +13,7 @@ export const queue: Service<QueueSettings> = {
   name: 'queue',
   config: queueSettings,
   routes,
+  documentation,
   formatError,
   error: errorSchema,
   card,

@@ -6,6 +6,34 @@ const published = z.object({
   deduplicated: z.literal(true).optional().describe('Nothing was stored: an earlier message has the key.'),
 });
 
+const wish = (words: string) => z.string().optional().describe(words);
+
+/** What a publish may say in headers, for the documentation: `intake` reads them. */
+export const publishHeaders = z.object({
+  'upstash-method': wish('Of the delivery; POST by default.'),
+  'upstash-delay': wish('Such as 30s, 5m or 1d10h.'),
+  'upstash-not-before': wish('Unix time in seconds, instead of a delay.'),
+  'upstash-retries': wish('After the first attempt; 3 by default.'),
+  'upstash-retry-delay': wish('Formula in ms, such as pow(2, retried) * 1000.'),
+  'upstash-timeout': wish('Of one attempt, such as 30s.'),
+  'upstash-callback': wish('URL that gets the response of the destination.'),
+  'upstash-failure-callback': wish('URL that is told when the last attempt has failed.'),
+  'upstash-deduplication-id': wish('A second message with it is not stored for a while.'),
+  'upstash-content-based-deduplication': wish('true: the same without an id, by what the message holds.'),
+  'upstash-flow-control-key': wish('Messages with it share limits.'),
+  'upstash-flow-control-value': wish('Such as parallelism=5, rate=100, period=1m.'),
+  'upstash-label': wish('To find it by; several are separated by commas.'),
+  'upstash-redact-fields': wish('What no reply may show: body, header or header[Name].'),
+});
+
+export const scheduleHeaders = publishHeaders.extend({
+  'upstash-cron': z.string().describe('Five fields, UTC unless it begins with CRON_TZ=Area/City.'),
+  'upstash-schedule-id': wish('Its name; an existing schedule of that name is replaced.'),
+});
+
+/** A body that is handed on as it is, for the documentation. */
+export const anyBody = z.unknown().describe('Anything; handed on byte by byte.');
+
 const headerLists = z.record(z.string(), z.array(z.string()));
 
 /** An object of a URL, an array of a URL group. */
@@ -25,10 +53,11 @@ export const deletedReply = z.object({
   deleted: z.int(),
   cursor: z.string().optional().describe('There may be more.'),
 });
-export const resentReply = z.union([
-  z.object({ cursor: z.string(), responses: z.array(z.object({ messageId: z.string() })) }),
-  z.object({ messageId: z.string() }),
-]);
+export const resentReply = z.object({ messageId: z.string() });
+export const allResentReply = z.object({
+  cursor: z.string().describe('Empty: there is no more.'),
+  responses: z.array(resentReply),
+});
 
 export const expeditedReply = z.object({ messageId: z.string() });
 
@@ -112,10 +141,9 @@ const event = messageReply
   })
   .meta({ id: 'QueueEvent' });
 
-export const eventsReply = z.union([
-  z.object({ events: z.array(event), cursor: z.string().optional() }),
-  z.object({ logs: z.array(event), cursor: z.string().optional() }),
-]);
+const page = { cursor: z.string().optional().describe('Absent on the last page.') };
+export const eventsReply = z.object({ events: z.array(event), ...page });
+export const logsReply = z.object({ logs: z.array(event), ...page });
 
 const stepError = z.object({
   error: z.string().describe('The status and its name, or why no response came.'),

@@ -1,5 +1,6 @@
 import type { Service } from '../service.js';
 import { card, probe } from './card.js';
+import { documentation } from './documentation.js';
 import { errorSchema, formatError } from './errors.js';
 import { mountOf } from './mount.js';
 import { routes } from './routes.js';
@@ -11,6 +12,7 @@ export const vector: Service<VectorSettings> = {
   name: 'vector',
   config: vectorSettings,
   routes,
+  documentation,
   formatError,
   error: errorSchema,
   card,

@@ -42,7 +42,7 @@ const webhook: RawRoute<BrokerDeps> = {
   summary: 'Writes the body, whatever it is, as one record; further headers become headers of the record.',
   methods: ['GET', 'POST'],
   path: '/webhook',
-  request: { query: schemas.webhookQuery },
+  request: { query: schemas.webhookQuery, body: schemas.webhookBody },
   reply: schemas.metadataListReply,
   errors: [400, 403],
   handle: async ({ target, headers, body }, context, deps) => {

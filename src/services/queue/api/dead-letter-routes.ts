@@ -5,7 +5,7 @@ import type { QueueDeps } from '../deps.js';
 import { asText } from '../intake/control-headers.js';
 import { resendDeadLetters, resendInTime } from '../intake/dead-letter-resend.js';
 import { canonicalHeaders } from '../message/message.js';
-import { deadLetterReply, deadLettersReply, deletedReply, resentReply } from '../schemas.js';
+import { allResentReply, deadLetterReply, deadLettersReply, deletedReply, resentReply } from '../schemas.js';
 import {
   type DeadLetterCursor,
   type DeadLetterQuery,
@@ -271,7 +271,7 @@ const resend: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/dlq/retry',
   request: { query: letterKeys },
-  reply: resentReply,
+  reply: allResentReply,
   replyStatus: 201,
   errors: [400, 401, 403, 429, 503],
   handle: async (request, _context, deps) => {

@@ -5,7 +5,7 @@ import { arrayText } from '../../../lib/json/json-text.js';
 import type { QueueDeps } from '../deps.js';
 import { redacted } from '../intake/redaction.js';
 import { canonicalHeaders } from '../message/message.js';
-import { eventsReply } from '../schemas.js';
+import { eventsReply, logsReply } from '../schemas.js';
 import type { LogEntry, LogQuery } from '../store/event-log.js';
 import { type FilterOptions, filterKeys, readFilters, readTime } from './filters.js';
 import { messageView, present } from './message-view.js';
@@ -118,7 +118,7 @@ function logRoute(key: 'events' | 'logs'): RawRoute<QueueDeps> {
     methods: ['GET'],
     path: `/v2/${key}`,
     request: { query: z.object(Object.fromEntries(KEYS.map((name) => [name, z.string().optional()]))) },
-    reply: eventsReply,
+    reply: key === 'events' ? eventsReply : logsReply,
     errors: [400, 401, 503],
     handle: (request, _context, deps) => listEvents(request, deps, key),
   };

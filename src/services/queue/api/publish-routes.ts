@@ -9,7 +9,7 @@ import {
 } from '../intake/addressed-messages.js';
 import { asText, Controls } from '../intake/control-headers.js';
 import { cutTarget } from '../intake/destination.js';
-import { publishReply } from '../schemas.js';
+import { anyBody, publishHeaders, publishReply } from '../schemas.js';
 import { checkName } from '../store/names.js';
 import type { RunAnswer } from '../workflow/run-batches.js';
 import { namesRun } from '../workflow/run-headers.js';
@@ -106,6 +106,7 @@ const publishRoute: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/publish',
   documentedPath: '/v2/publish/*destination',
+  request: { headers: publishHeaders, body: anyBody },
   reply: publishReply,
   errors: ERRORS,
   handle: (request, context, deps) => {
@@ -129,6 +130,7 @@ const enqueueRoute: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/enqueue',
   documentedPath: '/v2/enqueue/:queue/*destination',
+  request: { headers: publishHeaders, body: anyBody },
   reply: publishReply,
   errors: ERRORS,
   handle: (request, context, deps) => {

@@ -8,7 +8,7 @@ import { readPublishOptions } from '../intake/publish-options.js';
 import { shownHeaders } from '../intake/redaction.js';
 import { requestOf } from '../schedules/scheduler.js';
 import type { Schedule } from '../schedules/schedules.js';
-import { nothingReply, scheduleCreatedReply, scheduleReply } from '../schemas.js';
+import { anyBody, nothingReply, scheduleCreatedReply, scheduleHeaders, scheduleReply } from '../schemas.js';
 import { arrayReply } from './array-reply.js';
 import { bodyView, present } from './message-view.js';
 import { requestOf as publishOf } from './publish-routes.js';
@@ -66,6 +66,7 @@ const creation = {
     'Publishes the message at the times of Upstash-Cron (five fields, UTC unless it begins with CRON_TZ=Area/City). The same Upstash-Schedule-Id replaces the whole schedule.',
   methods: ['POST'],
   changesData: true,
+  request: { headers: scheduleHeaders, body: anyBody },
   reply: scheduleCreatedReply,
   errors: [400, 401, 403, 404, 412, 413, 503],
 } as const;
@@ -76,7 +77,7 @@ const create: RawRoute<QueueDeps> = {
   operationId: 'queue.createSchedule',
   keepsEncoding: true,
   path: '/v2/schedules',
-  documentedPath: '/v2/schedules/*destination',
+  documentedPath: '/v2/schedules/:destinationOrId',
   handle: (request, context, deps) => createSchedule(publishOf(request, context), deps),
 };
 
@@ -84,6 +85,7 @@ const create: RawRoute<QueueDeps> = {
 const createForGroup: RawRoute<QueueDeps> = {
   ...creation,
   operationId: 'queue.createGroupSchedule',
+  isUndocumented: true,
   path: '/v2/schedules/:id',
   handle: (request, context, deps) => {
     const target = request.target.replace(/^\/v2\/schedules/, '');
@@ -108,6 +110,7 @@ const get = route({
   summary: 'A schedule with its last and next times.',
   methods: ['GET'],
   path: '/v2/schedules/:id',
+  documentedPath: '/v2/schedules/:destinationOrId',
   request: { params },
   reply: scheduleReply,
   errors: [400, 401, 404, 503],
@@ -124,6 +127,7 @@ const remove = route({
   methods: ['DELETE'],
   changesData: true,
   path: '/v2/schedules/:id',
+  documentedPath: '/v2/schedules/:destinationOrId',
   request: { params },
   reply: nothingReply,
   errors: [400, 401, 403, 404, 503],

@@ -3,6 +3,7 @@ import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRequest, RawRoute } from '../../../http/route.js';
 import { jsonRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
+import { anyBody } from '../schemas.js';
 import type { KeptWait } from '../workflow/wait-request.js';
 import { decoded, eventOf } from '../workflow/wait-request.js';
 import type { Wait } from '../workflow/wait-rows.js';
@@ -102,6 +103,7 @@ const notify: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/notify',
   documentedPath: '/v2/notify/:eventId',
+  request: { body: anyBody },
   reply: notifyReply,
   errors: [400, 401, 403, 404, 412, 413, 429, 503],
   handle: async (request, _context, { workflow }) => {
@@ -168,6 +170,7 @@ const hook: RawRoute<QueueDeps> = {
   isOpen: true,
   path: '/v2/workflows/hooks',
   documentedPath: '/v2/workflows/hooks/:user/:runId/:eventId',
+  request: { body: anyBody },
   reply: z.object({}),
   errors: [412, 429],
   handle: async (request, { signal }, { workflow }) => {

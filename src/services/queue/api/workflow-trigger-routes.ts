@@ -4,6 +4,7 @@ import { HttpError } from '../../../http/errors.js';
 import type { RawReply, RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
 import type { PublishRequest } from '../intake/addressed-messages.js';
+import { anyBody, publishHeaders } from '../schemas.js';
 import { plainTriggerHeaders } from '../workflow/run-headers.js';
 import { entriesOf, runEntrySchema, runPublishesOf } from './batch-routes.js';
 import { requestOf } from './publish-routes.js';
@@ -52,6 +53,7 @@ const triggerRoute: RawRoute<QueueDeps> = {
   changesData: true,
   path: '/v2/trigger',
   documentedPath: '/v2/trigger/*destination',
+  request: { headers: publishHeaders, body: anyBody },
   reply: triggered,
   replyStatus: 201,
   errors: ERRORS,

@@ -63,6 +63,7 @@ interface Definition<S extends Schemas, R extends z.ZodType> {
     context: RouteContext,
   ) => Promise<z.input<R> | JsonText | Reply | Pieces>;
   readonly besideJson?: RouteDescription['besideJson'];
+  readonly isUndocumented?: boolean;
   readonly flow?: {
     readonly takes: BodyFlow<VectorDeps>['takes'];
     readonly handle: (
@@ -118,7 +119,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
   request: S & { params?: z.ZodType },
 ): JsonRoute<VectorDeps> {
   const { operationId, summary, reply, writes = false, errors = [], handle, flow } = definition;
-  const { parseBody, besideJson } = definition;
+  const { parseBody, besideJson, isUndocumented = false } = definition;
   const enter = ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> =>
     index.ready(principal);
   return route({
@@ -130,6 +131,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
     reply,
     errors: [400, 403, 422, ...errors],
     changesData: writes,
+    isUndocumented,
     ...(besideJson === undefined ? {} : { besideJson }),
     ...(parseBody === undefined ? {} : { parseBody }),
     ...(flow === undefined

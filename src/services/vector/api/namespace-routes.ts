@@ -24,6 +24,7 @@ const remove = namespaceRoute({
 
 const removeDefault = indexRoute({
   operationId: 'vector.deleteDefaultNamespace',
+  isUndocumented: true,
   summary: 'Refused: the default namespace cannot be deleted.',
   path: '/delete-namespace',
   writes: true,

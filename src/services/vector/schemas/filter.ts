@@ -9,7 +9,6 @@ export const filter = z
       typeof value === 'string' || (typeof value === 'object' && value !== null && !Array.isArray(value)),
     'expected text or an object',
   )
-  .meta({ anyOf: [{ type: 'string' }, { type: 'object' }] })
   .nullish()
   .transform((value) => (isNone(value) ? undefined : value))
   .describe(

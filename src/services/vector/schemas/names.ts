@@ -25,7 +25,8 @@ function idOf(value: unknown): { readonly id: string } | { readonly problem: str
 }
 
 const unsafe = `expected a number of at most ${Number.MAX_SAFE_INTEGER}: send a longer id as a string`;
-const idSchema = { anyOf: [{ type: 'string' as const }, { type: 'number' as const }] };
+/** For the documentation. */
+const idSchema = { type: 'string' as const, description: 'A number is taken as well.' };
 
 /** Numbers are ids, too; they come back as text. So is the empty text, which the hosted product takes. */
 export const id = z
@@ -84,7 +85,8 @@ export const namespaceParams = z.object({
 export const flag = z
   .union([z.boolean(), z.literal(['true', 'false'])], { error: 'expected true or false' })
   .nullish()
-  .transform((value) => value === true || value === 'true');
+  .transform((value) => value === true || value === 'true')
+  .meta({ documentedAs: { type: 'boolean' } });
 
 /** What of a record a reply carries beside its id. */
 export const includeFlags = {

@@ -78,7 +78,7 @@ const textQuery = z.strictObject({
 export type TextQuery = z.output<typeof textQuery>;
 
 const several = <S extends z.ZodType>(query: S) =>
-  boundedList(query, { max: MAX_QUERIES, orOne: true, of: 'queries' });
+  boundedList(query, { max: MAX_QUERIES, orOne: 'shown', of: 'queries' });
 
 export const queryBody = several(anyQuery);
 export const queryDataBody = several(textQuery);

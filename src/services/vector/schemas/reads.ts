@@ -32,6 +32,7 @@ const cursor = z
   .nullish()
   .transform((value) => (value === '' ? '0' : String(value ?? '0')))
   .refine((text) => /^\d{1,18}$/.test(text), 'expected 0 or the nextCursor of an earlier reply')
+  .meta({ documentedAs: { type: 'string' } })
   .describe('0 for the beginning, later the nextCursor of the reply before.');
 
 const limit = z.int().min(1);

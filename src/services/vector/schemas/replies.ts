@@ -22,7 +22,7 @@ export const deleteReply = result(z.object({ deleted: z.int() }));
 export const renameReply = result(z.object({ renamed: z.boolean() }));
 export const namespacesReply = result(z.array(z.string()));
 export const queryReply = result(
-  z.union([entries, z.array(entries)]).describe('Entries, or for several queries an array of them each.'),
+  entries.describe('For several queries in an array: an array of such lists.'),
 );
 export const entriesReply = result(entries);
 export const resumableReply = result(z.object({ uuid: z.string(), scores: entries }));
