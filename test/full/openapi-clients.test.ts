@@ -105,7 +105,7 @@ beforeAll(async () => {
   kafka = await kafkaNamespace();
   gateway = await startGateway({
     kv: {},
-    vector: { schema: 'openapi_clients', indexes: [{ dimension: 2 }] },
+    vector: { database: { schema: 'openapi_clients' }, indexes: [{ dimension: 2 }] },
     broker: {},
     queue: queue.config,
   });
@@ -122,6 +122,12 @@ beforeAll(async () => {
   await eventually(async () => expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200));
 });
 afterAll(async () => {
+  const keys = ['openapi-fetch', 'hey-api', 'typescript-fetch', 'python', 'go'].map((name) => `of-${name}`);
+  await fetch(`${gateway?.url}/kv`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${TOKENS.kv}` },
+    body: JSON.stringify(['DEL', ...keys]),
+  });
   await gateway?.stop();
   await kafka?.dispose();
   await queue.remove();

@@ -74,6 +74,7 @@ function simplify(shown: Json, io: 'input' | 'output'): void {
   }
   // openapi-generator knows no type beside null in such a list
   if (Array.isArray(shown.type) && shown.type.filter((type) => type !== 'null').length > 1) delete shown.type;
+  if (shown.type === 'integer') plainInteger(shown);
   const { properties, required = [] } = shown as { properties?: Record<string, Json>; required?: string[] };
   if (io === 'input')
     for (const [name, property] of Object.entries(properties ?? {}))
@@ -81,6 +82,13 @@ function simplify(shown: Json, io: 'input' | 'output'): void {
   for (const value of Object.values(shown))
     for (const inner of Array.isArray(value) ? value : [value])
       if (typeof inner === 'object' && inner !== null) simplify(inner as Json, io);
+}
+
+/** The bounds of safe integers say nothing; without a format clients in Go and Java take 32 bits. */
+function plainInteger(shown: Json): void {
+  if (shown.minimum === Number.MIN_SAFE_INTEGER) delete shown.minimum;
+  if (shown.maximum === Number.MAX_SAFE_INTEGER) delete shown.maximum;
+  if (shown.maximum === undefined || (shown.maximum as number) > 0x7fff_ffff) shown.format = 'int64';
 }
 
 /** Of what a request may leave out null is the same as nothing. */
