@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bringReferencePage } from './reference-page.mjs';
 
 // npm run build: the gateway in one file, dist/main.js, its packages beside it. Node finds one file in two thirds of the CPU
 // time that it takes to find and link 350: a start with `check` and `tokens` before it costs 1.2 s less.
@@ -20,4 +22,13 @@ export const gatewayBuild = {
   logLevel: 'warning',
 };
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build(gatewayBuild);
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  await build(gatewayBuild);
+  try {
+    bringReferencePage(join(root, 'dist/docs'));
+  } catch (error) {
+    // a package and an image without it would be released for good; whoever works offline can do without
+    if (process.env.PORTICO_BUILD === 'release') throw error;
+    console.error(`/docs is left out: ${error.message}`);
+  }
+}

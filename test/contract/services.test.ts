@@ -196,9 +196,7 @@ describe.each(services.map((service) => [service.name, service] as const))('%s',
       );
       for (const route of service.routes) {
         expect(route.summary).toMatch(/\.$/);
-        expect(
-          ids.filter((id) => id === route.operationId || id.startsWith(`${route.operationId}.`)),
-        ).not.toEqual([]);
+        if (route.isUndocumented !== true) expect(ids).toContain(route.operationId);
       }
     });
   });

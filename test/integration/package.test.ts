@@ -67,7 +67,8 @@ it('holds what runs it, and nothing of how it is made', () => {
   expect(names).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'compose', 'config', 'dist']));
   for (const name of ['src', 'test', 'package-lock.json', 'tsconfig.json', '.portico', '.ci'])
     expect([name, names.includes(name)]).toEqual([name, false]);
-  expect(existsSync(join(home, 'compose/native'))).toBe(true);
+  for (const name of ['compose/native', 'dist/docs/scalar.js', 'dist/docs/scalar.LICENSE'])
+    expect([name, existsSync(join(home, name))]).toEqual([name, true]);
   for (const name of ['compose/launcher/dev.mjs', 'docs/generate.mjs'])
     expect([name, existsSync(join(home, name))]).toEqual([name, false]);
 });

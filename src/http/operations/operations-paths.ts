@@ -31,6 +31,10 @@ export function operationsPaths(): Record<string, Json> {
         tokenIsOptional: true,
       },
     ),
+    '/docs': page('operations.docs', 'This document as a page on which every call can be tried.', {
+      type: 'text/html',
+      example: '<!doctype html>',
+    }),
     '/openapi.json': page('operations.openapi', 'This document.', {
       example: { openapi: '3.1.0' },
       tokenIsOptional: true,

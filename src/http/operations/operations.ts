@@ -11,6 +11,7 @@ import type { Health, HealthState } from '../monitoring/health.js';
 import type { AuthScheme } from '../route.js';
 import { challenge, Gate } from '../routing/auth.js';
 import type { HttpSettings } from '../settings.js';
+import { REFERENCE_SOURCES, ReferencePage } from './reference-page.js';
 import { type StaticFile, staticFile, staticReply } from './static-files.js';
 
 const OPERATOR = { name: 'operator', access: 'read' } as const;
@@ -30,6 +31,8 @@ export class Operations {
   private openapiFile: Promise<StaticFile> | undefined;
   /** Without a word on caches: each file has its own. */
   private readonly fileHead = headLines(securityHeaders(false));
+  private readonly reference = new ReferencePage();
+  private readonly referenceHead = headLines(securityHeaders(false, REFERENCE_SOURCES));
 
   /** The settings of the core have changed. */
   reloaded(): void {
@@ -42,6 +45,9 @@ export class Operations {
     ['/readyz/:service', 'operations.readyz', (request) => this.readiness(request)],
     ['/metrics', 'operations.metrics', (request) => this.metrics(request)],
     ['/openapi.json', 'operations.openapi', (request) => this.description(request)],
+    ...ReferencePage.paths.map(
+      (path) => [path, 'operations.docs', (request: Request) => this.referencePage(request, path)] as const,
+    ),
   ];
 
   /** Where the pages are: theirs also where an instance is mounted at `/`. */
@@ -101,6 +107,12 @@ export class Operations {
     );
   }
 
+  /** Where the description is open: a browser has no token for it. */
+  private async referencePage(request: Request, path: string): Promise<FilePage> {
+    if (!descriptionIsOpen(this.core.settings)) throw new HttpError('not_found');
+    return { file: staticReply(await this.reference.file(path), request), headBlock: this.referenceHead };
+  }
+
   /** @throws HttpError 401 */
   private demandOperator(request: Request): void {
     if (this.gate.authenticate(request) !== undefined) return;
@@ -126,7 +138,6 @@ function schemeOf({ metricsToken: token }: HttpSettings): AuthScheme {
   return { kind: 'bearer', credentials: token === null ? [] : [{ token, principal: OPERATOR }] };
 }
 
-type Answer = (request: Request) => Promise<Page>;
 type Answer = (request: Request) => Promise<Page | FilePage>;
 
 interface FilePage {
