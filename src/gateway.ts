@@ -10,6 +10,7 @@ import { buildApp, type MountedAt } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
+import { openTracer } from './lib/traces/tracer.js';
 import { services } from './services/index.js';
 import type { ServiceConfig, Worker } from './services/service.js';
 
@@ -59,13 +60,16 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const { log } = options;
   const lifecycle = new Lifecycle(log);
   const exposedHeaders = services.flatMap((service) => service.exposedHeaders);
-  const core = new HttpCore(config.http, new Metrics(options.gatherMetrics), log, exposedHeaders);
+  const metrics = new Metrics(options.gatherMetrics);
+  // before all others, so that it sends their last spans
+  const tracer = openTracer(config.traces, { log, lifecycle, metrics, resource: resourceOf(options) });
+  const core = new HttpCore(config.http, metrics, log, exposedHeaders, undefined, tracer);
   lifecycle.onStop('deadlines', () => core.release());
   if (options.build !== undefined) core.metrics.reportBuild(options.build.version, options.build.node);
 
   const reloads = new Reloads(core);
   const start = async (): Promise<Listening> => {
-    const instances = openServices(config, core.metrics, lifecycle, reloads, options);
+    const instances = openServices(config, core, lifecycle, reloads, options);
     const health = new Health(healthTargets(instances), missingReasons(config));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
@@ -97,9 +101,16 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   };
 }
 
+function resourceOf({ build, worker }: GatewayOptions): Record<string, string | number> {
+  return {
+    ...(build === undefined ? {} : { 'service.version': build.version }),
+    ...(worker === undefined ? {} : { 'portico.worker': worker.index + 1 }),
+  };
+}
+
 function openServices(
   config: Config,
-  metrics: Metrics,
+  { metrics, tracer }: HttpCore,
   lifecycle: Lifecycle,
   reloads: Reloads,
   { log, now = Date.now, worker }: GatewayOptions,
@@ -112,6 +123,7 @@ function openServices(
       now,
       onReload: (listener: (section: ServiceConfig) => void) => reloads.listen(service.name, listener),
       ...(worker === undefined ? {} : { worker }),
+      ...(tracer === undefined ? {} : { tracer }),
     };
     const { name, headerAlias } = service;
     const alias = headerAlias === undefined ? {} : { headerAlias };

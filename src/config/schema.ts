@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { httpSettings } from '../http/settings.js';
 import { type SettingLeaf, settingLeaves } from '../lib/settings/settings-tree.js';
+import { type TraceSettings, traceSettings } from '../lib/traces/trace-settings.js';
 import { services } from '../services/index.js';
 import type { Service, ServiceConfig } from '../services/service.js';
 
@@ -17,12 +18,14 @@ const logSettings = z.strictObject({
 export const configSchema = z.strictObject({
   http: httpSettings.prefault({}).describe('The HTTP front itself.'),
   log: logSettings.prefault({}).describe('JSON lines on standard output.'),
+  traces: traceSettings.prefault({}).describe('Traces by OpenTelemetry.'),
   ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({} as never)])),
 });
 
 export interface Config {
   readonly http: z.output<typeof httpSettings>;
   readonly log: z.output<typeof logSettings>;
+  readonly traces: TraceSettings;
   /** Each service's section by its name. */
   readonly services: Readonly<Record<string, ServiceConfig>>;
 }

@@ -5,6 +5,7 @@ import type { ErrorFormat, RouteDescription, ServiceDocumentation } from '../htt
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
 import type { MetricRegistry } from '../lib/metric-source.js';
+import type { Tracer } from '../lib/traces/tracer.js';
 
 export type { Backend, Mount, ServiceInstance } from '../http/instance.js';
 
@@ -27,6 +28,8 @@ export interface ServiceRuntime<Config = ServiceConfig> {
   readonly lifecycle: ReleaseRegistry;
   readonly metrics: MetricRegistry;
   readonly now: () => number;
+  /** Where traces are wanted. */
+  readonly tracer?: Tracer;
   /** Calls `listener` with the service's section whenever that was read again. Only keys marked `reload` differ. */
   onReload(listener: (section: Config) => void): void;
   /** Where several processes serve the same ports. */

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/logger.js';
+import type { Span } from '../../lib/traces/span.js';
+import type { Tracer } from '../../lib/traces/tracer.js';
 import { discardBody } from '../body.js';
 import { brokenBody, HttpError, lateBody, noRoomForReply } from '../errors.js';
 import type { HeadBlockResponse } from '../head/head-block.js';
@@ -24,6 +26,8 @@ export interface ExchangeCore extends StreamCore {
   readonly stopping: boolean;
   readonly stopSignal: AbortSignal;
   readonly packing: Packing;
+  /** Where traces are wanted. */
+  readonly tracer: Tracer | undefined;
   readonly clientAddress: ClientAddress;
   nextRequestId(fromClient: string | string[] | undefined): string;
   /** The header lines that a reply begins with, each with its CR LF. */
@@ -60,6 +64,8 @@ export class Exchange implements RouteContext {
   principal: Principal = NOBODY;
   /** Label of the request in metrics; the route's operation id once that is known. */
   operationId = 'unrouted';
+  /** Of its trace, where that is taken. */
+  readonly span: Span | undefined;
   /** Where the core keeps it while it is open. */
   place = -1;
   /** Its body may take as long as it keeps arriving. */
@@ -86,6 +92,7 @@ export class Exchange implements RouteContext {
   ) {
     this.requestId = core.nextRequestId(request.headers['x-request-id']);
     this.startedAt = core.now();
+    this.span = core.tracer?.root('request', 'server', request.headers.traceparent);
     core.opened(this);
     (response as ExchangeResponse).exchange = this;
     response.on('close', closeExchange);
@@ -338,12 +345,28 @@ export class Exchange implements RouteContext {
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
-    this.core.closed(
-      this,
-      this.answered && this.response.headersSent ? this.response.statusCode : 499,
-      seconds,
-    );
+    const status = this.answered && this.response.headersSent ? this.response.statusCode : 499;
+    if (this.span !== undefined) endSpan(this.span, this, status);
+    this.core.closed(this, status, seconds);
   }
+}
+
+/** As OpenTelemetry's conventions name it, without path and query, which hold keys and values. */
+function endSpan(
+  span: Span,
+  { request, operationId, requestId, clientAddress }: Exchange,
+  status: number,
+): void {
+  span.name = operationId;
+  Object.assign(span.attributes, {
+    'http.request.method': request.method ?? '',
+    'http.response.status_code': status,
+    'portico.operation': operationId,
+    'portico.request_id': requestId,
+    ...(clientAddress === null ? {} : { 'client.address': clientAddress }),
+  });
+  if (status >= 500) span.error = String(status);
+  span.end();
 }
 
 /**

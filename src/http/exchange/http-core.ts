@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/logger.js';
+import type { Tracer } from '../../lib/traces/tracer.js';
 import { Cors } from '../head/cors.js';
 import { headLines } from '../head/head-block.js';
 import { requestIds } from '../head/request-id.js';
@@ -43,6 +44,7 @@ export class HttpCore implements ExchangeCore {
     exposedHeaders: readonly string[] = [],
     /** Monotonic milliseconds. */
     readonly now: () => number = () => performance.now(),
+    readonly tracer: Tracer | undefined = undefined,
   ) {
     this.clientAddress = clientAddress(current.trustedProxies);
     this.replies = new ReplyBudget(current.replyBufferBytes);

@@ -81,7 +81,10 @@ export function routeTable(
     if (place?.keepsFragment !== true && url.includes('#')) place = find(pathOf(url));
     if (place == null) return false;
     request.url = slashed(url.slice(place.mountLength));
-    if (place.admit(request, response) !== undefined) place.serve(request as MountedRequest);
+    const exchange = place.admit(request, response);
+    if (exchange === undefined) return true;
+    if (exchange.span === undefined) place.serve(request as MountedRequest);
+    else exchange.span.run(() => place.serve(request as MountedRequest));
     return true;
   };
 }

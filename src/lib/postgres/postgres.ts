@@ -1,8 +1,10 @@
 import pg from 'pg';
 import type { ReleaseRegistry } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
+import type { Tracer } from '../traces/tracer.js';
 import { Connections, REPLY_MS, withAside } from './postgres-connections.js';
 import type { Database } from './postgres-database.js';
+import { tracedDatabase } from './postgres-traces.js';
 import { SilenceWatch } from './postgres-watch.js';
 
 export type { Database, Queryable, QueryResult, Transactions } from './postgres-database.js';
@@ -40,6 +42,8 @@ export interface DatabaseOptions {
   onMissingTable?: () => void;
   log: Logger;
   lifecycle: ReleaseRegistry;
+  /** Where traces are wanted. */
+  tracer?: Tracer | undefined;
 }
 
 /** Longest wait for an answer that no request waits for, in ms; as long may a server that is cut off keep a connection. */
@@ -52,7 +56,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const connections = new Connections(pool, options.statementTimeoutMs, aside, watch, options.onMissingTable);
   options.lifecycle.onStop('postgres pool', () => connections.end());
   const unlimited = connections.within();
-  return {
+  const database: Database = {
     ...unlimited,
     within: (signal) => connections.within(signal),
     patient: connections.within(undefined, PATIENT_MS),
@@ -61,6 +65,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     aside: (work, signal) => withAside(aside(), work, signal, aside),
   };
+  return options.tracer === undefined ? database : tracedDatabase(database, options.tracer);
 }
 
 /** A pool, and connections beside it that have no time limits but the one for connecting. */

@@ -1,3 +1,4 @@
+import type { Tracer } from '../../lib/traces/tracer.js';
 import type { Access } from './access.js';
 import type { Coordinators } from './group/coordinators.js';
 import type { Cluster } from './kafka/cluster.js';
@@ -18,4 +19,6 @@ export interface BrokerDeps {
   readonly consumers: RoutedInstances;
   /** Longest wait of a fetch or consume, in ms. */
   readonly maxWaitMs: number;
+  /** Where traces are wanted. */
+  readonly tracer: Tracer | undefined;
 }

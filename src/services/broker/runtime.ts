@@ -124,6 +124,7 @@ function depsOf(
     fetcher: new Fetcher(cluster, reader, replyBytes),
     consumers: network.join(config.name, local, counters),
     maxWaitMs,
+    tracer: runtime.tracer,
   };
 }
 

@@ -66,6 +66,7 @@ function openDatabase(
     tokens: rest,
     emulations: createEmulations(),
     observer: metrics.observer(name),
+    tracer: runtime.tracer,
     log,
     lifecycle,
   });

@@ -9,6 +9,7 @@ import { Dispatcher } from './delivery/dispatcher.js';
 import { LeaseKeeper } from './delivery/lease-keeper.js';
 import type { RunDeliveries } from './delivery/run-deliveries.js';
 import { deliverySigner } from './delivery/signature.js';
+import { tracedDelivery } from './delivery/traced-delivery.js';
 import { Worker } from './delivery/worker.js';
 import type { DestinationPlaces } from './destinations/destination-places.js';
 import type { ClaimedMessage } from './message/message.js';
@@ -131,7 +132,10 @@ function openWorker(parts: DeliveryParts, charge: (count: number) => void): Work
       const dressed = await runs.dressed(message).catch((error: unknown) => {
         throw new NotAttemptedError(error);
       });
-      return attemptDelivery(dressed, signal, tools);
+      const { tracer } = runtime;
+      return tracer === undefined
+        ? attemptDelivery(dressed, signal, tools)
+        : tracedDelivery(tracer, dressed, (traced) => attemptDelivery(traced, signal, tools));
     },
     now,
     log,

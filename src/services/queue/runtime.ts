@@ -223,7 +223,7 @@ function openParts(
 
 function depsOf(
   config: QueueSettings,
-  { log, lifecycle, now, metrics: registry }: ServiceRuntime,
+  { log, lifecycle, now, metrics: registry, tracer }: ServiceRuntime,
   guard: AddressGuard,
   parts: ReturnType<typeof openParts>,
   metrics: QueueMetrics,
@@ -236,7 +236,7 @@ function depsOf(
   lifecycle.onStop('queue refused messages', () => refusedMessages.stop());
   const onAccepted = (count: number) => metrics.accepted(count);
   const { deduplicationMs } = config;
-  const accept = { ...parts, refusedMessages, onAccepted, deduplicationMs };
+  const accept = { ...parts, refusedMessages, onAccepted, deduplicationMs, tracer };
   const counter = new RunMetrics(registry, () => parts.openRuns.open);
   const rows = new RunRows(config.schema, counter);
   const changes = new RunChanges({ ...parts, intake: accept, log });
@@ -264,7 +264,7 @@ function depsOf(
 
 function openStoreDatabase(
   config: QueueSettings,
-  { log, lifecycle }: ServiceRuntime,
+  { log, lifecycle, tracer }: ServiceRuntime,
   onMissingTable: () => void,
 ): Database {
   return openDatabase({
@@ -277,6 +277,7 @@ function openStoreDatabase(
     onMissingTable,
     log,
     lifecycle,
+    tracer,
   });
 }
 

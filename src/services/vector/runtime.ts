@@ -10,16 +10,14 @@ import { SharedConnections } from './shared-connections.js';
 import { openVectorDatabase } from './vector-database.js';
 
 /** Connects to Postgres and prepares every index in the background. */
-export function openVector(
-  config: VectorSettings,
-  { log, lifecycle, metrics: registry }: ServiceRuntime,
-): readonly ServiceInstance[] {
+export function openVector(config: VectorSettings, runtime: ServiceRuntime): readonly ServiceInstance[] {
+  const { log, lifecycle, metrics: registry } = runtime;
   const { url, schema } = config.database;
   if (url === null) throw new Error('vector.database.url is missing');
   const remake = () => {
     for (const index of indexes) index.remake();
   };
-  const database = openVectorDatabase({ ...config.database, url }, remake, log, lifecycle);
+  const database = openVectorDatabase({ ...config.database, url }, remake, runtime);
   const connections = new SharedConnections(database, config.database);
   const metrics = new VectorMetrics(registry);
   const indexes = config.indexes.map(

@@ -1,6 +1,5 @@
-import type { ReleaseRegistry } from '../../lib/lifecycle.js';
-import type { Logger } from '../../lib/logger.js';
 import { type Database, openDatabase } from '../../lib/postgres/postgres.js';
+import type { ServiceRuntime } from '../service.js';
 import type { VectorSettings } from './settings.js';
 
 /** Candidates that HNSW keeps while it searches, at least: measured recall@10 of 0.985 on 100,000 x 384. */
@@ -16,8 +15,7 @@ export const MAX_EF_SEARCH = 1_000;
 export function openVectorDatabase(
   settings: VectorSettings['database'] & { url: string },
   onMissingTable: () => void,
-  log: Logger,
-  lifecycle: ReleaseRegistry,
+  { log, lifecycle, tracer }: Pick<ServiceRuntime, 'log' | 'lifecycle' | 'tracer'>,
 ): Database {
   return openDatabase({
     url: settings.url,
@@ -41,5 +39,6 @@ export function openVectorDatabase(
     onMissingTable,
     log,
     lifecycle,
+    tracer,
   });
 }

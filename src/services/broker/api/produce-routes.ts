@@ -1,6 +1,7 @@
 import { JsonText, type Route, type RouteContext } from '../../../http/route.js';
 import { arrayText } from '../../../lib/json/json-text.js';
 import { inSlices } from '../../../lib/slices.js';
+import type { Span } from '../../../lib/traces/span.js';
 import type { BrokerDeps } from '../deps.js';
 import { decodedRecords } from '../records/encoded-records.js';
 import * as schemas from '../schemas.js';
@@ -78,5 +79,27 @@ export async function produce(
   deps: BrokerDeps,
 ): Promise<schemas.Metadata[]> {
   accessOf(context, deps).checkProduce(new Set(records.map(({ topic }) => topic)));
-  return deps.producer.produce(records, context);
+  const { producer, tracer } = deps;
+  return tracer === undefined
+    ? producer.produce(records, context)
+    : tracer.within('kafka produce', { ...KAFKA, 'messaging.batch.message_count': records.length }, () =>
+        producer.produce(withTrace(records, tracer.current.getStore()), context),
+      );
+}
+
+const KAFKA = { 'messaging.system': 'kafka' };
+
+/** Whoever reads them can go on with the trace; one that a record brings stays. */
+function withTrace(
+  records: readonly schemas.RecordInput[],
+  span: Span | undefined,
+): readonly schemas.RecordInput[] {
+  if (span === undefined) return records;
+  const added = { key: 'traceparent', value: span.traceparent };
+  return records.map((record) => {
+    const headers = record.headers ?? [];
+    return headers.some(({ key }) => key === 'traceparent')
+      ? record
+      : { ...record, headers: [...headers, added] };
+  });
 }

@@ -24,17 +24,21 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
       accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
-      const { messages, errors } = await fetcher.fetch(positions, {
-        user: context.principal.name,
-        form: {
-          maxRecords: limit ?? Number.POSITIVE_INFINITY,
-          maxBytes: maxBytes ?? Number.POSITIVE_INFINITY,
-          isBase64: headers['broker-encoding'],
-        },
-        timeoutMs: Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs),
-        signal: context.signal,
-        stopping: context.stopping,
-      });
+      const fetch = () =>
+        fetcher.fetch(positions, {
+          user: context.principal.name,
+          form: {
+            maxRecords: limit ?? Number.POSITIVE_INFINITY,
+            maxBytes: maxBytes ?? Number.POSITIVE_INFINITY,
+            isBase64: headers['broker-encoding'],
+          },
+          timeoutMs: Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs),
+          signal: context.signal,
+          stopping: context.stopping,
+        });
+      const { messages, errors } = await (deps.tracer === undefined
+        ? fetch()
+        : deps.tracer.within('kafka fetch', { 'messaging.system': 'kafka' }, fetch));
       const text = new JsonText(messages);
       return errors.length === 0 ? text : new Reply(200, text, toldErrors(errors));
     },

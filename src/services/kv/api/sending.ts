@@ -3,6 +3,7 @@ import type { Principal, RawReply, RawRequest, RouteContext } from '../../../htt
 import { AclPrincipal } from '../auth/rest-tokens.js';
 import { headerAlias } from '../card.js';
 import type { Row } from '../commands/commands.js';
+import { tracedRows } from '../database/traced-rows.js';
 import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
@@ -35,7 +36,9 @@ function sendNow(
 ): Promise<RawReply> {
   if (replicas === undefined || principal instanceof AclPrincipal)
     return client.run(principal, rows, finish) as Promise<RawReply>;
-  return replicas.run(rows, syncTokenHeader(headers), finish) as Promise<RawReply>;
+  const run = () => replicas.run(rows, syncTokenHeader(headers), finish) as Promise<RawReply>;
+  const { tracer } = client.options;
+  return tracer === undefined ? run() : tracedRows(tracer, rows, run);
 }
 
 /** A large body is read in slices, between which others have their turn: what that takes is not time that Redis owes. */

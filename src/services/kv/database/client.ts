@@ -3,6 +3,7 @@ import type { Principal, RouteContext } from '../../../http/route.js';
 import type { Address } from '../../../lib/address.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
+import type { Tracer } from '../../../lib/traces/tracer.js';
 import { AclPrincipal, type RestTokens } from '../auth/rest-tokens.js';
 import { Cluster } from '../cluster/cluster.js';
 import { CommandCounters } from '../commands/command-counters.js';
@@ -27,6 +28,7 @@ import { isLasting } from '../resp/passing.js';
 import { RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
 import { Streams } from '../streams/streams.js';
+import { tracedRows } from './traced-rows.js';
 
 export interface KvClientOptions {
   readonly endpoint: Endpoint;
@@ -50,6 +52,8 @@ export interface KvClientOptions {
   readonly observer: WireObserver;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
+  /** Where traces are wanted. */
+  readonly tracer: Tracer | undefined;
 }
 
 /** Names that Portico answers in its own way, at least for some arguments, beside those that are emulated. */
@@ -114,6 +118,12 @@ export class KvClient {
 
   /** Sends rows in the name of `principal`; `finish` gets one reply each. @throws HttpError as `Runner.run`; `unauthorized` */
   run<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    const { tracer } = this.options;
+    if (tracer === undefined) return this.runNow(principal, rows, finish);
+    return tracedRows(tracer, rows, () => this.runNow(principal, rows, finish));
+  }
+
+  private runNow<T>(principal: Principal, rows: readonly Row[], finish: Finish<T>): Promise<T> {
     if (principal instanceof AclPrincipal)
       return this.users.use(principal, (runner) => runner.run(rows, finish));
     return this.shared.run(rows, finish);
@@ -121,6 +131,12 @@ export class KvClient {
 
   /** As one transaction; `finish` gets the replies of MULTI, of each row and of EXEC. @throws as `run` */
   transaction<T>(context: RouteContext, rows: readonly Row[], finish: Finish<T>): Promise<T> {
+    const { tracer } = this.options;
+    if (tracer === undefined) return this.transactionNow(context, rows, finish);
+    return tracedRows(tracer, rows, () => this.transactionNow(context, rows, finish));
+  }
+
+  private transactionNow<T>(context: RouteContext, rows: readonly Row[], finish: Finish<T>): Promise<T> {
     if (context.principal instanceof AclPrincipal)
       return this.useExclusive(context, (backend) => backend.guardedTransaction(rows, finish));
     return this.shared.transaction(rows, finish);

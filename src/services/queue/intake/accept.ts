@@ -1,4 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
+import type { Span } from '../../../lib/traces/span.js';
+import type { Tracer } from '../../../lib/traces/tracer.js';
 import { unavailable } from '../errors.js';
 import type { DueTicket, NewMessage } from '../message/message.js';
 import type { HeldMessages } from '../order/held-messages.js';
@@ -18,6 +20,8 @@ export interface AcceptTools extends IntakeTools {
   readonly heldMessages: HeldMessages;
   /** Told of each message that was accepted and was none before. */
   readonly onAccepted: (count: number) => void;
+  /** Where traces are wanted. */
+  readonly tracer: Tracer | undefined;
 }
 
 /**
@@ -26,11 +30,13 @@ export interface AcceptTools extends IntakeTools {
  * @throws HttpError 503 when that cannot be had; the messages are then cancelled, and the sender may publish them again
  */
 export async function acceptMessages(
-  messages: readonly NewMessage[],
+  published: readonly NewMessage[],
   tools: AcceptTools,
 ): Promise<readonly Stored[]> {
-  if (messages.length === 0) return [];
-  const { publisher, refusedMessages, heldMessages } = tools;
+  if (published.length === 0) return [];
+  const { publisher, refusedMessages, heldMessages, tracer } = tools;
+  const span = tracer?.current.getStore();
+  const messages = span === undefined ? published : published.map((message) => withTrace(message, span));
   const reason = publisher.unavailable;
   if (reason !== undefined) throw new HttpError('backend_unavailable', `${reason}.`);
   const ids = messages.map(({ id }) => id);
@@ -47,16 +53,26 @@ export async function acceptMessages(
   });
   heldMessages.begin(waiting);
   try {
-    await (early ??
-      Promise.all(
+    const publishAll = async () => {
+      await Promise.all(
         tickets.map((ticket) => publisher.publish(ticket, ticket.delayMs, CONFIRM_MS.whileClientWaits)),
-      ));
+      );
+    };
+    if (early !== undefined) await early;
+    else if (tracer === undefined) await publishAll();
+    else await tracer.within('rabbitmq publish', { 'messaging.system': 'rabbitmq' }, publishAll);
   } catch (cause) {
     if (!(await areBeingDelivered(ids, tools)))
       throw new HttpError('backend_unavailable', 'RabbitMQ did not take the message.', { cause });
   }
   tools.onAccepted(stored.filter(({ deduplicated }) => !deduplicated).length);
   return stored;
+}
+
+/** Its deliveries go on with the trace of the request; a trace that the sender forwards by itself stays. */
+function withTrace(message: NewMessage, { traceparent }: Span): NewMessage {
+  const isGiven = Object.keys(message.headers).some((name) => /^traceparent$/i.test(name));
+  return isGiven ? message : { ...message, headers: { ...message.headers, Traceparent: traceparent } };
 }
 
 /** A ticket without confirm may have arrived all the same, and then the message is accepted: better than delivered and refused. */
