@@ -16,6 +16,7 @@ import { defaultServers, serversOf } from './http/operations/openapi-servers.js'
 import { metricsAreOpen } from './http/operations/operations.js';
 import { LogOutput } from './lib/log-output.js';
 import { createLogger, type Logger } from './lib/logger.js';
+import { ServiceManager } from './lib/service-manager.js';
 import { inSlices, wholly } from './lib/slices.js';
 import { cardsOfServices, describeServices } from './services/describe.js';
 import { resetServices, type StartNote } from './services/reset.js';
@@ -81,9 +82,10 @@ async function run(file: string | undefined): Promise<void> {
   const { config } = loaded;
   const log = createLogger(config.log.level, output);
   announce(loaded, log);
+  const manager = ServiceManager.of(process.env, process.pid);
   const reload = (take: (config: Config) => void) => hangUps.handle(reloader(file, config, log, take));
-  if (config.http.workers === 1) await serve(config, log, reload);
-  else await superviseWorkers(config, log, reload);
+  if (config.http.workers === 1) await serve(config, log, reload, manager);
+  else await superviseWorkers(config, log, reload, manager);
 }
 
 /** SIGHUP, from the first moment; one that comes before anybody can act on it is kept. */
@@ -124,30 +126,41 @@ function reloader(file: string | undefined, config: Config, log: Logger, take: (
   };
 }
 
+type Manager = ServiceManager | undefined;
 type OnReload = (take: (config: Config) => void) => void;
 
 /** The usual way: one process that is the gateway. */
-async function serve(config: Config, log: Logger, onReload: OnReload): Promise<void> {
+async function serve(config: Config, log: Logger, onReload: OnReload, manager: Manager): Promise<void> {
   const gateway = createGateway(config, {
     log,
     build: build(),
     openapi: () => inSlices(servedOpenapi(config)),
   });
-  const stop = stopper(log, gateway);
+  let told: Promise<void> | undefined;
+  const stop = stopper(log, gateway, async () => told);
   onSignals((signal, isFirst) => {
     // a second signal means that the wait is too long for whoever sends it
     if (!isFirst) process.exit(EXIT_AT_ONCE);
+    told = manager?.stopping();
     stop({ signal });
   });
   onReload((changed) => gateway.reload(changed));
   const { port, instances } = await gateway.start();
   log.info({ host: config.http.host, port, instances }, 'listening');
+  manager?.ready();
 }
 
 /** The process that owns the ports while others serve them. */
-async function superviseWorkers(config: Config, log: Logger, onReload: OnReload): Promise<void> {
+async function superviseWorkers(
+  config: Config,
+  log: Logger,
+  onReload: OnReload,
+  manager: Manager,
+): Promise<void> {
+  let told: Promise<void> | undefined;
   const primary = new Primary(config, log, {
-    exit: (code) => void exit(code),
+    exit: (code) => void Promise.resolve(told).then(() => exit(code)),
+    listening: () => manager?.ready(),
     complain: (text) => process.stderr.write(`${text}\n`),
   });
   onSignals((signal, isFirst) => {
@@ -156,6 +169,7 @@ async function superviseWorkers(config: Config, log: Logger, onReload: OnReload)
       process.exit(EXIT_AT_ONCE);
     }
     log.info({ signal }, 'stopping');
+    told = manager?.stopping();
     primary.stop();
   });
   onReload((changed) => primary.reload(changed));

@@ -27,6 +27,8 @@ interface Place {
 export interface PrimaryHooks {
   /** Ends the program. */
   exit(code: number): void;
+  /** Every worker listens, for the first time. */
+  listening(): void;
   /** Says why there is no gateway. */
   complain(text: string): void;
 }
@@ -159,6 +161,7 @@ export class Primary {
     this.announced = true;
     const { host, workers } = this.config.http;
     this.log.info({ host, port, instances, workers }, 'listening');
+    this.hooks.listening();
   }
 
   private ended(place: Place, code: number, signal: string | null): void {
