@@ -59,6 +59,12 @@ const toldSteps = (
     where s.run_no = m.run_no and s.seq <= m.run_seq and s.kind in ('init', 'result', 'plan')
   ) end`;
 
+/**
+ * Of messages that are neither finished nor about to have a dead letter. Not by `finished_at`: where that is asked for, an index
+ * of the unfinished by something else than their ids may be read, whole, for each.
+ */
+export const MAY_GO_ON = `state in ('CREATED', 'ACTIVE', 'RETRY')`;
+
 /** The SQL of a message's life. Times are Postgres' own, so gateways' clocks need not agree. */
 export function queueStatements(schema: string) {
   const messages = tableOf(schema, 'messages');
@@ -66,7 +72,7 @@ export function queueStatements(schema: string) {
   const events = tableOf(schema, 'events');
   const held = 'id = $1 and claims = $2 and finished_at is null';
   const free = '(lease_until is null or lease_until < now())';
-  const claimable = `finished_at is null and held is null and state <> 'FAILING' and ${free}
+  const claimable = `${MAY_GO_ON} and held is null and ${free}
     and due_at <= ${fromNow(String(EARLY_MS))}`;
   const isPaused = inPausedQueue(schema);
   // under a flow-control key the claim that follows must have been let in
@@ -111,7 +117,7 @@ export function queueStatements(schema: string) {
       from (
         select found.id from unnest($1::text[], $2::int[]) as held (id, claims)
         ${oneByOne(`select id from ${messages} where id = held.id and claims = held.claims
-          and state = 'ACTIVE' and lease_until is not null and finished_at is null for update skip locked`)}
+          and state = 'ACTIVE' and lease_until is not null for update skip locked`)}
       ) held
       where m.id = held.id`,
 
@@ -128,7 +134,7 @@ export function queueStatements(schema: string) {
         from (
           select found.id, away.delay_ms
           from (select * from unnest($1::text[], $2::int[], $3::float8[]) as a (id, claims, delay_ms) order by id) away
-          ${oneByOne(`select id from ${messages} where id = away.id and claims = away.claims and finished_at is null for update`)}
+          ${oneByOne(`select id from ${messages} where id = away.id and claims = away.claims and ${MAY_GO_ON} for update`)}
         ) p
         where m.id = p.id returning m.id, m.flow_key
       ), idle as (
@@ -173,7 +179,7 @@ function outcomeStatements(schema: string) {
       mine as (
         select found.id from (select id, claims from o order by id) ended
         ${oneByOne(`select id from ${messages} where id = ended.id and claims = ended.claims
-          and finished_at is null and state <> 'FAILING' for update`)}
+          and ${MAY_GO_ON} for update`)}
       ), done as (
         update ${messages} m set state = o.state, lease_until = null,
           finished_at = case when o.state = 'DELIVERED' then now() end,

@@ -6,7 +6,7 @@ import { tableOf } from '../store/statements.js';
 import type { KnownRun, NewStep, Run } from './run.js';
 import type { RunCounter } from './run-metrics.js';
 import { RUN_COLUMNS, type RunRow, runOf, type ToldStep } from './run-rows.js';
-import { runStatements } from './run-statements.js';
+import { runStatements, UNDER_WAY } from './run-statements.js';
 
 /** A run that is to be made, with its payload and its first message. */
 export interface Start {
@@ -55,7 +55,7 @@ export class RunBatchRows {
   async readOpen(connection: Queryable, ids: readonly string[]): Promise<Run[]> {
     const { rows } = await connection.query<RunRow>(
       `select ${RUN_COLUMNS} from unnest($1::text[]) as wanted (id)
-        cross join lateral (select * from ${this.runs} where id = wanted.id and ended_at is null) r`,
+        cross join lateral (select * from ${this.runs} where id = wanted.id and ${UNDER_WAY}) r`,
       [ids],
       'queue_run_read_open',
     );

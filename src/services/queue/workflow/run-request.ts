@@ -240,6 +240,12 @@ export interface Overrides {
 
 /** @throws HttpError 400, 412 */
 export function readOverrides(headers: IncomingHttpHeaders, environment: PublishEnvironment): Overrides {
+  for (const name of ['Workflow-RunId', 'Workflow-Url'])
+    if (['upstash', 'service'].some((prefix) => headers[`${prefix}-${name.toLowerCase()}`] !== undefined))
+      throw new HttpError(
+        'limit_reached',
+        `A run that goes on or starts anew has an id of its own and the URL that it had: Upstash-${name} cannot be had.`,
+      );
   const { own, failure } = readRunHeaders({ ...headers, 'upstash-workflow-runid': 'none' });
   const options = optionsOf(own, environment);
   return {

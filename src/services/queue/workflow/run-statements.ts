@@ -9,6 +9,9 @@ const STEP_RECORD = `${NEW_MESSAGE_RECORD}, kind text, step_id int, target_step 
 const RUN_RECORD = `${NEW_MESSAGE_RECORD}, run_id text, created_ms bigint, labels json, flow_key text, settings json,
   awaits_sdk boolean, step_at int, step_size int`;
 
+/** By its state, for the reason of `MAY_GO_ON`. */
+export const UNDER_WAY = `state = 'RUN_STARTED'`;
+
 /**
  * The common changes of runs, each for many of them in one statement: as transactions of several they cost the gateway twice
  * as much CPU. A run is locked by the statement itself, which then sees the row as it is, whoever has changed it meanwhile;
@@ -47,7 +50,7 @@ export function runStatements(schema: string) {
       open as materialized (
         select n.*, found.next_seq as seq, found.steps_bytes from (select * from n order by run_no desc) n
         ${oneByOne(`select next_seq, steps_bytes from ${runs}
-          where no = n.run_no and ended_at is null and not awaits_sdk for update`)}
+          where no = n.run_no and ${UNDER_WAY} and not awaits_sdk for update`)}
       ), fitting as (
         select *, ceil((steps_bytes + step_size) / 3.0) * 4 + (seq + 1) * ${ENTRY_BYTES} as later_bytes from open
         where seq < $4 and steps_bytes + step_size <= $5::bigint
@@ -85,10 +88,10 @@ function endStatement(schema: string): string {
   return `with n as (select * from json_to_recordset($1::json) as r (run_id text, step_at int, step_size int)),
     seen as materialized (
       select n.*, found.* from n
-      ${oneByOne(`select no, next_seq, awaits_sdk from ${runs} where id = n.run_id and ended_at is null and invoker is null`)}
+      ${oneByOne(`select no, next_seq, awaits_sdk from ${runs} where id = n.run_id and ${UNDER_WAY} and invoker is null`)}
     ), open as materialized (
       select seen.* from (select * from seen order by no desc) seen
-      ${oneByOne(`select no from ${runs} where no = seen.no and ended_at is null and next_seq = seen.next_seq
+      ${oneByOne(`select no from ${runs} where no = seen.no and ${UNDER_WAY} and next_seq = seen.next_seq
         and awaits_sdk = seen.awaits_sdk for update`)}
     ), waits as (delete from ${table('workflow_waits')} where run_no in (select no from open)),
     notes as (delete from ${table('workflow_notes')} where run_no in (select no from open)),
@@ -100,7 +103,7 @@ function endStatement(schema: string): string {
       select found.id from open ${oneByOne(`select id from ${messages} where run_no = open.no and ${waiting}`)}
     ), chosen as materialized (
       select found.id from (select id from left_over order by id) left_over
-      ${oneByOne(`select id from ${messages} where id = left_over.id and ${waiting} for update`)}
+      ${oneByOne(`select id from ${messages} where id = left_over.id and state in ('CREATED', 'RETRY', 'FAILING') for update`)}
     ), gone as (
       update ${messages} m set state = 'CANCELED', finished_at = now(), held = null, lease_until = null
       from chosen where m.id = chosen.id returning m.id, m.flow_key

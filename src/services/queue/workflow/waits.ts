@@ -38,6 +38,19 @@ export interface Woken {
 /** How a wait ends. */
 type End = { readonly data: Buffer } | { readonly isTimeOver: true };
 
+/** A run has no room for what an event brings. */
+class RunIsFull extends HttpError {
+  constructor(
+    readonly no: string,
+    most: number,
+  ) {
+    super(
+      'limit_reached',
+      `With these data the steps of the run that waits have more than ${most} bytes (workflow.maxRunBytes).`,
+    );
+  }
+}
+
 /** What a run has become that somebody notifies. */
 export type Notified = readonly Woken[] | 'kept' | 'ended' | 'unknown';
 
@@ -130,11 +143,11 @@ export class Waits {
   }
 
   /**
-   * Wakes every step that waits for an event, in all runs.
+   * Wakes every step that waits for an event, in all runs but those that have no room for its data.
    * @throws HttpError 503 when there are too many for one request: those that were woken stay so, and it may be repeated
    */
   async notify(event: string, data: Buffer): Promise<readonly Woken[]> {
-    const { waitRows, rows, changes, database } = this.tools;
+    const { waitRows, database } = this.tools;
     this.demandRabbit();
     this.demandRoom(data);
     const woken: Woken[] = [];
@@ -149,13 +162,26 @@ export class Waits {
           'backend_unavailable',
           `${woken.length} waiting steps were woken, and there are more. Notify again.`,
         );
-      const some = await changes.forRequest(async (connection, follow) => {
-        const runs = await rows.lockAll(connection, nos);
-        const taken = await waitRows.takeByEvent(connection, nos, event);
-        return this.wakeAll(connection, runs, taken, { data }, follow);
-      });
-      woken.push(...some);
+      woken.push(...(await this.wakeRuns(nos, event, data)));
       before = nos.at(-1) as string;
+    }
+  }
+
+  /** Wakes what waits for an event in these runs: all of a run or, where there is no room for that, nothing. */
+  private async wakeRuns(nos: readonly string[], event: string, data: Buffer): Promise<readonly Woken[]> {
+    const { waitRows, rows, changes } = this.tools;
+    const roomy = new Set(nos);
+    for (;;) {
+      try {
+        return await changes.forRequest(async (connection, follow) => {
+          const runs = await rows.lockAll(connection, [...roomy]);
+          const taken = await waitRows.takeByEvent(connection, [...roomy], event);
+          return this.wakeAll(connection, runs, taken, { data }, follow);
+        });
+      } catch (error) {
+        if (!(error instanceof RunIsFull)) throw error;
+        roomy.delete(error.no);
+      }
     }
   }
 
@@ -230,7 +256,11 @@ export class Waits {
     return woken;
   }
 
-  /** Appends the end of a wait to its run. @returns the run with it; `undefined`: the step has a result already */
+  /**
+   * Appends the end of a wait to its run.
+   * @returns the run with it; `undefined`: the step has a result already
+   * @throws RunIsFull
+   */
   private async finish(
     connection: Queryable,
     run: Run,
@@ -241,6 +271,9 @@ export class Waits {
     const { rows, config, now } = this.tools;
     const messageId = newMessageId(now());
     const body = Buffer.from(await jsonText(endedStep(kept, event, end)));
+    const { maxRunBytes } = config.workflow;
+    // that its time is over ends a wait in any case
+    if ('data' in end && run.stepsBytes + body.length > maxRunBytes) throw new RunIsFull(run.no, maxRunBytes);
     const later = await rows.append(connection, run, {
       ...placeOf(kept.step),
       kind: 'result',

@@ -54,6 +54,14 @@ it('a run that failed goes on where it failed, once, as a new run', async () => 
     { error: expect.stringContaining('/v2/workflows/dlq/resume') },
   ]);
   state.isMended = true;
+  for (const name of ['Upstash-Workflow-RunId', 'Service-Workflow-Url'])
+    expect(
+      (
+        await call('POST', `/v2/workflows/dlq/resume/${letter.dlqId}`, undefined, {
+          [name]: 'http://x.example',
+        })
+      ).status,
+    ).toBe(412);
   const made = (await site.client.dlq.resume({ dlqId: letter.dlqId, retries: 2 } as never)) as unknown as {
     workflowRunId: string;
   };

@@ -9,7 +9,7 @@ const TOKEN = btoa(JSON.stringify({ UserID: 'operator', Password: randomBytes(24
 
 const { namespace, gateway, site, freshPath } = workflowsUnderTest(
   'waits',
-  { maxMessageSize: 65_536, workflow: { maxNotes: 3 } },
+  { maxMessageSize: 65_536, workflow: { maxNotes: 3, maxRunBytes: 2 * 1024 * 1024 } },
   TOKEN,
 );
 
@@ -126,6 +126,29 @@ it('wakes many runs with large data in several transactions: the first need not 
     [url],
   );
   expect(rows).toHaveLength(2);
+});
+
+it('branches that wait beside each other get no more data than a run may have', async () => {
+  const events = [freshEvent(), freshEvent(), freshEvent()];
+  const url = site.add(freshPath(), async (context) => {
+    const waits = events.map((event, i) => context.waitForEvent(`wait ${i}`, event, { timeout: '1h' }));
+    return (await Promise.all(waits)).map(({ eventData }) => String(eventData).length);
+  });
+  const { workflowRunId } = await site.client.trigger({ url });
+  for (const event of events) await waiting(event);
+  const large = 'x'.repeat(700_000);
+  for (const [event, status] of [
+    [events[0], 200],
+    [events[1], 200],
+    [events[2], 412],
+  ])
+    expect((await post(`/v2/notify/${workflowRunId}/${event}`, large)).status).toBe(status);
+  // nobody else waits, and what does stays as it was
+  expect(await (await post(`/v2/notify/${events[2]}`, large)).json()).toEqual([]);
+  await waiting(events[2] as string);
+  expect(await (await post(`/v2/notify/${events[2]}`, 'small')).json()).toHaveLength(1);
+  const [run] = await endedRuns(namespace, workflowRunId);
+  expect([run?.state, resultOf(run)]).toEqual(['RUN_SUCCESS', [700_000, 700_000, 5]]);
 });
 
 it('keeps events that are meant for one run until it waits for them, oldest first, and no more than it may', async () => {
