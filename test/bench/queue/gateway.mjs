@@ -54,7 +54,7 @@ export async function startQueueGateway(args = []) {
 }
 
 async function untilReady(port) {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     if ((await fetch(`http://127.0.0.1:${port}/readyz`)).ok) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

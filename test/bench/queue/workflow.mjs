@@ -25,7 +25,7 @@ const TICKS = 100;
  * A run of five empty steps against six plain messages, in turns within one run: CPU of gateway, Postgres and RabbitMQ
  * together. The messages go once as fast as they can, which the application keeps runs from, and once at the pace that the
  * runs had. Then what is sustained with the application on the same machine, the time from step to step when nothing else
- * is under way, and what runs that sleep cost the gateway.
+ * is under way, and what runs that sleep cost the gateway. `BENCH_ONLY` (ratio, idle, sustained, sleeping) chooses one.
  * @param {{ rounds: number, seconds: number }} load
  */
 export async function run(given) {
@@ -34,34 +34,41 @@ export async function run(given) {
   const gateway = await startQueueGateway(process.env.BENCH_NODE_ARGS?.split(' '));
   const app = await startApp(gateway);
   try {
-    const cpu = meter(gateway);
-    const plain = (count) => plainMessages(gateway, sink, count * (STEPS + 1));
-    const runs = (count) => workflowRuns(gateway, app, count);
-    for (const warm of [plain, runs]) await warm(100);
-    const ratios = { at: [], paced: [] };
-    for (let round = 0; round < rounds; round++) {
-      const ofPlain = await cpu(() => plain(RUNS));
-      const ofRuns = await cpu(() => runs(RUNS));
-      const ofPaced = await cpu(() => pacedMessages(gateway, sink, RUNS * (STEPS + 1), ofRuns.seconds));
-      ratios.at.push(ofRuns.all / ofPlain.all);
-      ratios.paced.push(ofRuns.all / ofPaced.all);
-      console.log(
-        `queue: CPU (gateway + Postgres + RabbitMQ): ${STEPS + 1} plain messages ${shown(ofPlain)} at once, ${shown(ofPaced)} at the pace of the runs; ` +
-          `a run of ${STEPS} steps ${shown(ofRuns)}`,
-      );
-    }
-    tellRatio('the messages as fast as they go', ratios.at);
-    tellRatio('the messages at its own pace', ratios.paced);
-    if (process.env.BENCH_ONLY === 'ratio') return true;
-    await idle(gateway, app);
-    await sustained(gateway, app, seconds);
-    await sleeping(gateway, app);
+    const parts = {
+      ratio: () => ratio(gateway, sink, app, rounds),
+      idle: () => idle(gateway, app),
+      sustained: () => sustained(gateway, app, seconds),
+      sleeping: () => sleeping(gateway, app),
+    };
+    for (const [name, part] of Object.entries(parts))
+      if ((process.env.BENCH_ONLY ?? name) === name) await part();
     return true;
   } finally {
     await app.stop();
     await gateway.stop();
     await sink.stop();
   }
+}
+
+async function ratio(gateway, sink, app, rounds) {
+  const cpu = meter(gateway);
+  const plain = (count) => plainMessages(gateway, sink, count * (STEPS + 1));
+  const runs = (count) => workflowRuns(gateway, app, count);
+  for (const warm of [plain, runs]) await warm(100);
+  const ratios = { at: [], paced: [] };
+  for (let round = 0; round < rounds; round++) {
+    const ofPlain = await cpu(() => plain(RUNS));
+    const ofRuns = await cpu(() => runs(RUNS));
+    const ofPaced = await cpu(() => pacedMessages(gateway, sink, RUNS * (STEPS + 1), ofRuns.seconds));
+    ratios.at.push(ofRuns.all / ofPlain.all);
+    ratios.paced.push(ofRuns.all / ofPaced.all);
+    console.log(
+      `queue: CPU (gateway + Postgres + RabbitMQ): ${STEPS + 1} plain messages ${shown(ofPlain)} at once, ${shown(ofPaced)} at the pace of the runs; ` +
+        `a run of ${STEPS} steps ${shown(ofRuns)}`,
+    );
+  }
+  tellRatio('the messages as fast as they go', ratios.at);
+  tellRatio('the messages at its own pace', ratios.paced);
 }
 
 /** Of CPU, a run or its messages. */
