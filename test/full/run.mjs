@@ -20,6 +20,7 @@ const parts = [
   { args: ['test:cold'] },
   { args: ['test:docker', '--', '--engine', 'old'] },
   { args: ['test:docker', '--', '--engine', 'current', '--tests'] },
+  { args: ['soak', '--', '--minutes', '5'] },
   // ten minutes
   { args: ['fuzz'] },
 ];

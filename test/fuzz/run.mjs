@@ -20,7 +20,7 @@ const RSS_BYTES = 64 * MIB;
 const RSS_FACTOR = 4;
 const IDLE_MS = 2_000;
 const REPLY_MS = 90_000;
-const NAMES = { schema: 'portico_fuzz', prefix: 'fuzz' };
+const NAMES = { schema: 'portico_fuzz', prefix: 'fuzz', keys: 'fuzz:*', topic: TOPIC };
 
 const { values } = parseArgs({
   options: {

@@ -2,16 +2,18 @@ import amqp from 'amqplib';
 import { Redis } from 'ioredis';
 import kafkajs from 'kafkajs';
 import pg from 'pg';
-import { TOPIC } from './attacks.mjs';
 
 const DIGITS = Array.from({ length: 31 }, (_, i) => String(i + 1).padStart(2, '0'));
 const LEVELS = Array.from({ length: 5 }, (_, level) => level);
 const EXCHANGES = ['dead', 'unrouted', 'delivery', ...LEVELS.map((level) => `level-${level}`)];
 const QUEUES = ['work', 'dead', 'unrouted', ...LEVELS.flatMap((l) => DIGITS.map((d) => `wait-${l}-${d}`))];
 
-/** Removes what the gateways under test have made in the backends. */
-export async function removeTraces({ schema, prefix }) {
-  const steps = [removeTables(schema), removeKeys(), removeTopic(), removeQueues(prefix)];
+/**
+ * Removes what the gateways under test have made in the backends.
+ * @param {{schema: string, prefix: string, keys: string, topic: string}} names keys: a pattern
+ */
+export async function removeTraces({ schema, prefix, keys, topic }) {
+  const steps = [removeTables(schema), removeKeys(keys), removeTopic(topic), removeQueues(prefix)];
   for (const { reason } of await Promise.allSettled(steps)) if (reason !== undefined) console.error(reason);
 }
 
@@ -24,18 +26,18 @@ async function removeTables(schema) {
   await client.end();
 }
 
-async function removeKeys() {
+async function removeKeys(match) {
   const redis = new Redis(process.env.PORTICO_REDIS_URL);
-  for await (const keys of redis.scanStream({ match: 'fuzz:*', count: 10_000 }))
+  for await (const keys of redis.scanStream({ match, count: 10_000 }))
     if (keys.length > 0) await redis.unlink(...keys);
   redis.disconnect();
 }
 
-async function removeTopic() {
+async function removeTopic(topic) {
   const brokers = process.env.PORTICO_KAFKA_BROKERS.split(',');
   const admin = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING }).admin();
   await admin.connect();
-  if ((await admin.listTopics()).includes(TOPIC)) await admin.deleteTopics({ topics: [TOPIC] });
+  if ((await admin.listTopics()).includes(topic)) await admin.deleteTopics({ topics: [topic] });
   await admin.disconnect();
 }
 
