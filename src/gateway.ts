@@ -1,5 +1,7 @@
-import { type Config, enabledServices } from './config/schema.js';
+import { type AccessControl, openAccess } from './access/access.js';
+import { accessStoreUrl, type Config, enabledServices } from './config/schema.js';
 import { HttpError } from './http/errors.js';
+import { plainFormat } from './http/exchange/error-sender.js';
 import { HttpCore } from './http/exchange/http-core.js';
 import type { ServiceInstance } from './http/instance.js';
 import { Health, type HealthTarget } from './http/monitoring/health.js';
@@ -69,12 +71,13 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 
   const reloads = new Reloads(core);
   const start = async (): Promise<Listening> => {
-    const instances = openServices(config, core, lifecycle, reloads, options);
+    const access = openAccessControl(config, core, lifecycle, options);
+    const instances = withIssued(openServices(config, core, lifecycle, reloads, options), access);
     const health = new Health(healthTargets(instances), missingReasons(config));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
-    const servers = await openPorts(config, core, instances, operations);
+    const servers = await openPorts(config, core, { instances, admin: access?.instance }, operations);
     core.metrics.reportCertificate(() => servers[0]?.certificateEnd);
     reloads.begin({ instances, operations, servers });
     lifecycle.onStop(
@@ -131,6 +134,47 @@ function openServices(
       .open(section, runtime)
       .map((instance) => ({ service: name, instance: { ...instance, ...alias } }));
   });
+}
+
+/** Tokens made at run time, where there is an administrator. */
+function openAccessControl(
+  config: Config,
+  core: HttpCore,
+  lifecycle: Lifecycle,
+  { log, now = Date.now }: GatewayOptions,
+): AccessControl | undefined {
+  const { token } = config.admin;
+  const storeUrl = accessStoreUrl(config);
+  if (token === null || storeUrl == null) return undefined;
+  const targets = enabledServices(config).map(({ service, section }) => ({
+    service: service.name,
+    instances: service.mounts(section).map(({ name }) => name),
+    permissions: service.permissions,
+  }));
+  const access = openAccess({
+    settings: { ...config.admin, token },
+    storeUrl,
+    targets,
+    formatError: plainFormat,
+    onGone: (ids) => core.endStreamsOf(ids),
+    now,
+    metrics: core.metrics,
+    log: log.child({ service: 'admin' }),
+    lifecycle,
+  });
+  core.auditSink = access.audit;
+  return access;
+}
+
+function withIssued(
+  instances: readonly OpenInstance[],
+  access: AccessControl | undefined,
+): readonly OpenInstance[] {
+  if (access === undefined) return instances;
+  return instances.map(({ service, instance }) => ({
+    service,
+    instance: { ...instance, auth: access.withIssued(instance.auth, service, instance.name) },
+  }));
 }
 
 interface Opened {
@@ -195,17 +239,29 @@ function nameOf({ service, instance }: OpenInstance): string {
   return `${service}.${instance.name} at ${instance.path}`;
 }
 
+interface Mounted {
+  readonly instances: readonly OpenInstance[];
+  /** The administrator's routes, beside the operations' pages. */
+  readonly admin: ServiceInstance | undefined;
+}
+
 /** The main port first, then the operations' own and those of single instances; all or none. */
 async function openPorts(
   config: Config,
   core: HttpCore,
-  instances: readonly OpenInstance[],
+  { instances, admin }: Mounted,
   operations: Operations,
 ): Promise<ListeningServer[]> {
   const { host, port, operationsPort } = config.http;
   const all: MountedAt[] = instances.map(({ instance }) => ({ path: instance.path, instance }));
-  const wanted = [{ port, mounts: all, pages: operationsPort === null ? operations : undefined }];
-  if (operationsPort !== null) wanted.push({ port: operationsPort, mounts: [], pages: operations });
+  const own: MountedAt[] = admin === undefined ? [] : [{ path: admin.path, instance: admin }];
+  const wanted =
+    operationsPort === null
+      ? [{ port, mounts: [...all, ...own], pages: operations as Operations | undefined }]
+      : [
+          { port, mounts: all, pages: undefined },
+          { port: operationsPort, mounts: own, pages: operations },
+        ];
   for (const { instance } of instances) {
     if (instance.port !== null)
       wanted.push({ port: instance.port, mounts: [{ path: '/', instance }], pages: undefined });
@@ -213,7 +269,7 @@ async function openPorts(
   const servers: ListeningServer[] = [];
   try {
     for (const { port: wantedPort, mounts, pages } of wanted) {
-      const isForOperators = mounts.length === 0 && pages !== undefined;
+      const isForOperators = wantedPort === operationsPort;
       servers.push(await listen(buildApp(core, mounts, pages), host, wantedPort, core, isForOperators));
     }
   } catch (error) {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { adminDocumentation } from './access/documented.js';
 import { checkReport } from './config/check-report.js';
 import { ConfigError, type ConfigSource, type LoadedConfig, loadConfig } from './config/load.js';
 import { reloadConfig } from './config/reload.js';
@@ -46,13 +47,18 @@ const build = () => ({ version: packageVersion(), node: process.versions.node })
 
 /** The document without a configuration, for whoever reads it. */
 function defaultOpenapi(): string {
-  const document = openapiDocument(describeServices(), packageVersion(), defaultServers());
+  const document = openapiDocument(
+    [...describeServices(), adminDocumentation],
+    packageVersion(),
+    defaultServers(),
+  );
   return `${JSON.stringify(wholly(document), null, 2)}\n`;
 }
 
 /** The document of a gateway, as it serves it. */
 function* servedOpenapi(config: Config): Generator<void, string> {
-  const services = describeServices(enabledServices(config));
+  const admin = config.admin.token === null ? [] : [adminDocumentation];
+  const services = [...describeServices(enabledServices(config)), ...admin];
   const document = yield* openapiDocument(services, packageVersion(), serversOf(config.http));
   yield;
   return JSON.stringify(document);

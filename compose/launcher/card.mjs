@@ -32,6 +32,7 @@ function connection(report, env) {
     }
   }
   pairs.push(['PORTICO_METRICS_TOKEN', env.PORTICO_METRICS_TOKEN]);
+  pairs.push(['PORTICO_ADMIN_TOKEN', env.PORTICO_ADMIN_TOKEN]);
   for (const name of addresses) pairs.push([name, env[name]]);
   return [...pairs, ...others].filter(([, value]) => value);
 }
@@ -78,6 +79,12 @@ function serviceLines(report, env, service) {
   return lines;
 }
 
+/** Who makes tokens while it runs. */
+function adminLines({ operationsUrl }, env) {
+  if (!env.PORTICO_ADMIN_TOKEN) return [];
+  return [`  admin   ${operationsUrl}/admin`, `          ${'token'.padEnd(20)}${env.PORTICO_ADMIN_TOKEN}`];
+}
+
 /**
  * What is printed when all is up.
  * @param {import('./gateway.mjs').Check} report
@@ -96,6 +103,7 @@ export function card(report, env, { file, down, notes, logs }) {
     `Portico: ${report.url}`,
     '',
     ...report.services.flatMap((service) => serviceLines(report, env, service)),
+    ...adminLines(report, env),
     '',
     `  backends        ${where.join(', ') || 'none'}`,
     ...notes.map((line) => `  note            ${line}`),

@@ -24,6 +24,7 @@ import { askGateway } from './ask-gateway.mjs';
  * @property {Record<string, string>} urls
  * @property {Record<string, 'needed' | 'given' | 'unused'>} backends
  * @property {string[]} set variables whose key the configuration has a value for already
+ * @property {boolean} keepsTokens whether a backend can keep tokens made at run time
  */
 
 const main = join(root, 'dist/main.js');
@@ -125,7 +126,9 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
   const offer = (name, value) => {
     if (!inherited[name] && !report.set.includes(name)) env[name] = value;
   };
-  for (const name of gatewaySecrets) offer(name, secrets[name]);
+  // an administrator's tokens have to be kept somewhere
+  const wanted = gatewaySecrets.filter((name) => name !== 'PORTICO_ADMIN_TOKEN' || report.keepsTokens);
+  for (const name of wanted) offer(name, secrets[name]);
   for (const [name, value] of Object.entries(urls)) offer(name, value);
   for (const service of report.services) {
     const { needs = [], variables = {} } = cards[service] ?? {};
@@ -143,7 +146,7 @@ export function gatewayEnvironment(report, { secrets, urls, failed }) {
  * @returns {Promise<Record<string, string>>} variables
  */
 export async function derivedTokens(env, config) {
-  const { metricsToken, ...services } = await ask('tokens', config, env);
+  const { metricsToken, adminToken, ...services } = await ask('tokens', config, env);
   const derived = Object.entries(services).flatMap(([service, instances]) => {
     const [tokens = {}] = Object.values(instances);
     return (cards[service]?.credentials ?? [])
@@ -153,6 +156,7 @@ export async function derivedTokens(env, config) {
   return {
     ...Object.fromEntries(derived),
     ...(metricsToken ? { PORTICO_METRICS_TOKEN: metricsToken } : {}),
+    ...(adminToken ? { PORTICO_ADMIN_TOKEN: adminToken } : {}),
   };
 }
 

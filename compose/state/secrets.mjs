@@ -34,10 +34,11 @@ const makers = {
   PORTICO_RABBITMQ_COOKIE: () => secret(),
   ...serviceMakers,
   PORTICO_METRICS_TOKEN: () => secret(),
+  PORTICO_ADMIN_TOKEN: () => secret(),
 };
 
 /** The names that go to the gateway as they are; the others are parts of the backends' addresses. */
-export const gatewaySecrets = [...Object.keys(serviceMakers), 'PORTICO_METRICS_TOKEN'];
+export const gatewaySecrets = [...Object.keys(serviceMakers), 'PORTICO_METRICS_TOKEN', 'PORTICO_ADMIN_TOKEN'];
 
 /** Those that a running backend has taken over, and goes by until it is started again. */
 const backendSecrets = Object.keys(makers).filter(

@@ -1,6 +1,6 @@
 import type { BackendName } from '../services/service.js';
 import type { LoadedConfig } from './load.js';
-import { type Config, configLeaves, enabledServices } from './schema.js';
+import { accessStoreUrl, type Config, configLeaves, enabledServices } from './schema.js';
 import type { UnservedService } from './unserved-services.js';
 
 /** What the start scripts ask of a configuration before there is a gateway. */
@@ -23,6 +23,8 @@ export interface CheckReport {
    * so a token of theirs would replace the user's own.
    */
   readonly set: readonly string[];
+  /** Whether there is, or will be, a backend that can keep tokens made at run time. */
+  readonly keepsTokens: boolean;
 }
 
 function setVariables(config: Config): string[] {
@@ -74,5 +76,6 @@ export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
     urls: Object.fromEntries(urls),
     backends,
     set: setVariables(config),
+    keepsTokens: accessStoreUrl(config) !== undefined,
   };
 }

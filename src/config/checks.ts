@@ -1,6 +1,7 @@
+import { ADMIN_PATH } from '../access/settings.js';
 import { isLoopback } from '../lib/loopback.js';
 import type { Service, ServiceConfig } from '../services/service.js';
-import type { Config, EnabledService } from './schema.js';
+import { accessStoreUrl, type Config, type EnabledService } from './schema.js';
 import { type KeyNames, type UnservedService, wantsText } from './unserved-services.js';
 
 /** What no schema of one key can see, a line each. */
@@ -37,6 +38,7 @@ export function incompleteness(
   const { metricsToken } = config.http;
   if (open && metricsToken !== null && isWeak(metricsToken))
     problems.push({ key: 'http.metricsToken', text });
+  problems.push(...adminProblems(config, open, text));
   for (const { service, section } of enabled) {
     for (const { key, value, isPublic = false } of service.secrets(section)) {
       if (open && isPublic)
@@ -49,6 +51,19 @@ export function incompleteness(
       if (!given) problems.push({ key, text: `no address of ${backend}; ${remedy(service, key, names)}` });
     }
   }
+  return problems;
+}
+
+function adminProblems(config: Config, open: boolean, weak: string): Problem[] {
+  const { token } = config.admin;
+  if (token === null) return [];
+  const problems: Problem[] = [];
+  if (open && isWeak(token)) problems.push({ key: 'admin.token', text: weak });
+  if (accessStoreUrl(config) === undefined)
+    problems.push({
+      key: 'admin.storeUrl',
+      text: 'no service has a Postgres or a plain Redis that could keep tokens; give one here, or leave admin.token out',
+    });
   return problems;
 }
 
@@ -89,13 +104,17 @@ function repeatedPlaces(config: Config, enabled: readonly EnabledService[]): str
     ...mounts
       .filter((mount) => PAGES.test(mount.path))
       .map(({ path }) => `the path ${path} belongs to the gateway's own pages`),
-    ...repeated(mounts.map((mount) => mount.path)).map(
+    ...repeated([...mounts.map((mount) => mount.path), ...adminPath(config)]).map(
       (path) => `two entries are served at the path ${path}`,
     ),
     ...repeated(ports.filter((port) => port !== null && port !== 0)).map(
       (port) => `two entries use the port ${port}`,
     ),
   ];
+}
+
+function adminPath({ admin, http }: Config): string[] {
+  return admin.token === null || http.operationsPort !== null ? [] : [ADMIN_PATH];
 }
 
 function repeated<T>(values: readonly T[]): T[] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { adminSettings } from '../access/settings.js';
 import { httpSettings } from '../http/settings.js';
 import { type SettingLeaf, settingLeaves } from '../lib/settings/settings-tree.js';
 import { type TraceSettings, traceSettings } from '../lib/traces/trace-settings.js';
@@ -14,11 +15,12 @@ const logSettings = z.strictObject({
     .describe('Least severe level that is logged.'),
 });
 
-/** The configuration's schema: `http`, `log` and one section a service. */
+/** The configuration's schema: `http`, `log`, `admin` and one section a service. */
 export const configSchema = z.strictObject({
   http: httpSettings.prefault({}).describe('The HTTP front itself.'),
   log: logSettings.prefault({}).describe('JSON lines on standard output.'),
   traces: traceSettings.prefault({}).describe('Traces by OpenTelemetry.'),
+  admin: adminSettings.prefault({}).describe('Tokens made at run time, and the audit log.'),
   ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({} as never)])),
 });
 
@@ -26,6 +28,7 @@ export interface Config {
   readonly http: z.output<typeof httpSettings>;
   readonly log: z.output<typeof logSettings>;
   readonly traces: TraceSettings;
+  readonly admin: z.output<typeof adminSettings>;
   /** Each service's section by its name. */
   readonly services: Readonly<Record<string, ServiceConfig>>;
 }
@@ -45,4 +48,18 @@ export function enabledServices(config: Config): EnabledService[] {
   return services
     .map((service) => ({ service, section: config.services[service.name] as ServiceConfig }))
     .filter(({ section }) => section.enabled !== false);
+}
+
+/** Backends that may keep what the gateway itself must remember, the better first. */
+const STORES = ['postgres', 'redis'];
+
+/**
+ * Where tokens made at run time are kept.
+ * @returns `null`: in a backend whose address is not there yet; `undefined`: nowhere
+ */
+export function accessStoreUrl(config: Config): string | null | undefined {
+  if (config.admin.storeUrl !== null) return config.admin.storeUrl;
+  const stores = enabledServices(config).flatMap(({ service, section }) => service.store?.(section) ?? []);
+  const best = STORES.flatMap((name) => stores.filter(({ backend }) => backend === name));
+  return (best.find(({ url }) => url !== null) ?? best[0])?.url;
 }

@@ -18,5 +18,10 @@ export function tokenReport(config: Config): string {
     ]),
   );
   const { metricsToken } = config.http;
-  return `${JSON.stringify({ ...report, ...(metricsToken === null ? {} : { metricsToken }) })}\n`;
+  const { token: adminToken } = config.admin;
+  const own = {
+    ...(metricsToken === null ? {} : { metricsToken }),
+    ...(adminToken === null ? {} : { adminToken }),
+  };
+  return `${JSON.stringify({ ...report, ...own })}\n`;
 }

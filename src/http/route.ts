@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { z } from 'zod';
 import type { Logger } from '../lib/logger.js';
+import type { AuditKind } from './audit.js';
 import type { HttpError } from './errors.js';
 import type { RawStream } from './raw-stream.js';
 
@@ -14,34 +15,63 @@ export interface Principal {
   readonly access: 'full' | 'read';
   /** The same in all requests of the same holder, where the object is not. */
   readonly key?: string;
+  /** What a token made at run time is restricted to, as its service describes it. */
+  readonly permissions?: Readonly<Record<string, unknown>>;
+  /** Asked before each request. */
+  readonly limits?: RequestLimits;
 }
 
+/** What one more request comes to. */
+export interface Allowance {
+  /** Why it is not let in. */
+  readonly refusal: HttpError | undefined;
+  /** Reply headers that tell what is left. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** How many requests somebody may send. */
+export interface RequestLimits {
+  take(): Promise<Allowance>;
+}
+
+/**
+ * Whose a token is that was made at run time.
+ * @param username where the credentials have one
+ * @throws HttpError 503 while that cannot be told, 403 where the token is for something else
+ */
+export type IssuedLookup = (secret: string, username: string | undefined) => Principal | undefined;
+
 /** How requests to one mounted instance prove who they are; checked before the body is read. */
-export type AuthScheme =
-  | {
-      readonly kind: 'bearer';
-      readonly credentials: readonly { readonly token: string; readonly principal: Principal }[];
-      /** Whose token it is that is none of `credentials`: for tokens that prove themselves, such as sealed ones. */
-      readonly resolve?: (token: string) => Principal | undefined;
-      /** Query parameter that may carry the token instead of the header, and then wins. */
-      readonly queryKey?: string;
-      /** The header may hold the token without the word `Bearer`. */
-      readonly bareToken?: boolean;
-    }
-  | {
-      readonly kind: 'basic';
-      readonly credentials: readonly {
-        readonly username: string;
-        readonly password: string;
-        readonly principal: Principal;
-      }[];
-      /** Query parameters that may carry the credentials, on the given paths only. */
-      readonly queryKeys?: {
-        readonly username: string;
-        readonly password: string;
-        readonly paths: readonly string[];
-      };
-    };
+export type AuthScheme = (BearerScheme | BasicScheme) & {
+  /** For what none of `credentials` is. */
+  readonly issued?: IssuedLookup;
+};
+
+interface BearerScheme {
+  readonly kind: 'bearer';
+  readonly credentials: readonly { readonly token: string; readonly principal: Principal }[];
+  /** Whose token it is that is none of `credentials`: for tokens that prove themselves, such as sealed ones. */
+  readonly resolve?: (token: string) => Principal | undefined;
+  /** Query parameter that may carry the token instead of the header, and then wins. */
+  readonly queryKey?: string;
+  /** The header may hold the token without the word `Bearer`. */
+  readonly bareToken?: boolean;
+}
+
+interface BasicScheme {
+  readonly kind: 'basic';
+  readonly credentials: readonly {
+    readonly username: string;
+    readonly password: string;
+    readonly principal: Principal;
+  }[];
+  /** Query parameters that may carry the credentials, on the given paths only. */
+  readonly queryKeys?: {
+    readonly username: string;
+    readonly password: string;
+    readonly paths: readonly string[];
+  };
+}
 
 /** What a handler knows of its request beside the input. */
 export interface RouteContext {
@@ -66,6 +96,8 @@ export interface RouteContext {
   onOver(listener: (sent: boolean) => void, onReset?: () => void): void;
   /** From now the request must be answered within `timeoutMs` (504), whatever deadline it had; for a wait that it asks for. */
   limitTo(timeoutMs: number): void;
+  /** The request belongs into the audit log, with what became of it. @param target names, never values */
+  audit(kind: AuditKind, target: Readonly<Record<string, string>>): void;
 }
 
 /** A body or reply that is no JSON document, for the documentation. */
@@ -87,6 +119,8 @@ export interface RouteDescription {
   readonly isForReaders?: boolean;
   /** Its body stays as it was packed (Content-Encoding), for somebody else to unpack. */
   readonly keepsEncoding?: boolean;
+  /** Its calls belong into the audit log, with the names in their path. */
+  readonly audit?: AuditKind;
   /** It asks for no credentials: whoever knows the path may call it. All routes of its path must. */
   readonly isOpen?: boolean;
   /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */

@@ -196,6 +196,19 @@ export const httpSettings = z.strictObject({
   tls: serverTls.prefault({}),
   compression: compression.prefault({}).meta({ reload: true }),
   accessLog: accessLog.prefault({}).meta({ reload: true }),
+  addressLimit: z
+    .strictObject({
+      requests: z
+        .int()
+        .min(1)
+        .nullable()
+        .default(null)
+        .describe(
+          'Requests that one address may send in a window (429), to each process; null: no limit. Behind a proxy, see trustedProxies.',
+        ),
+      seconds: z.int().min(1).max(86_400).default(60).describe('Length of the window.'),
+    })
+    .prefault({}),
   metricsToken: clientSecret('PORTICO_METRICS_TOKEN')
     .nullable()
     .default(null)

@@ -139,6 +139,10 @@ export interface Service<Config extends ServiceConfig = ServiceConfig> {
   secrets(config: Config): readonly Secret[];
   /** The addresses that this configuration needs. */
   addresses(config: Config): readonly BackendAddress[];
+  /** The backend that may keep a few rows or keys of the gateway's own; `undefined`: this configuration has none that can. */
+  store?(config: Config): { readonly backend: BackendName; readonly url: string | null } | undefined;
+  /** What a token made at run time may be restricted to, beside reading. Its output goes to the principal. */
+  readonly permissions?: z.ZodType;
   /** The mounts without a connection. */
   mounts(config: Config): readonly Mount[];
   /**

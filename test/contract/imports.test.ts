@@ -57,12 +57,13 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
   [
     /^services\//,
-    /^(lib\/|http\/(route|raw-stream|errors|headers|body|query)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
+    /^(lib\/|http\/(route|raw-stream|errors|headers|body|query|audit)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
+  [/^access\//, /^(access|lib)\/|^http\/[^/]+\.ts$/],
   [/^main\.ts$/, /./],
   [/^workers\//, /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service)\.ts$/],
-  [/^config\//, /^(config\/|lib\/|http\/settings\.ts$|services\/[^/]+\.ts$)/],
-  [/^gateway\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config\/schema\.ts$)/],
+  [/^config\//, /^(config\/|lib\/|(http|access)\/settings\.ts$|services\/[^/]+\.ts$)/],
+  [/^gateway\.ts$/, /^(lib\/|http\/|access\/access\.ts$|services\/[^/]+\.ts$|config\/schema\.ts$)/],
 ];
 
 it('finds the imports at all', () => {
@@ -128,7 +129,7 @@ it('has no import circle, types included', () => {
 
 it('imports each driver as a value in one file only', () => {
   const homes: Readonly<Record<string, RegExp>> = {
-    ioredis: /^services\/kv\/redis\/connection\.ts$/,
+    ioredis: /^(services\/kv\/redis\/connection|lib\/redis\/redis)\.ts$/,
     pgvector: /^services\/vector\/vector-database\.ts$/,
     amqplib: /^services\/queue\/rabbitmq\/client\.ts$/,
     pg: /^lib\/postgres\/postgres\.ts$/,

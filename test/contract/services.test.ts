@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { adminDocumentation } from '../../src/access/documented.js';
 import { settingsTable } from '../../src/config/settings-table.js';
 import { HttpError } from '../../src/http/errors.js';
 import { openapiDocument } from '../../src/http/operations/openapi.js';
@@ -40,7 +41,11 @@ it('lists services under names of their own', () => {
 it('has every route in config/openapi.json, which is what `npm run docs` writes', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   expect(document).toEqual(
-    JSON.parse(JSON.stringify(wholly(openapiDocument(describeServices(), version, defaultServers())))),
+    JSON.parse(
+      JSON.stringify(
+        wholly(openapiDocument([...describeServices(), adminDocumentation], version, defaultServers())),
+      ),
+    ),
   );
   const ids = Object.values(document.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),

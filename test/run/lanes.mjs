@@ -17,6 +17,7 @@ import { allBackends } from './backends.mjs';
 /** What tests need, by how their files are called: those of a service what its card says. */
 const needs = {
   ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
+  admin: ['redis', 'postgres', 'kafka'],
   compose: [],
   package: ['redis'],
   openapi: allBackends,

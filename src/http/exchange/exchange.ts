@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/logger.js';
 import type { Span } from '../../lib/traces/span.js';
 import type { Tracer } from '../../lib/traces/tracer.js';
+import type { AuditKind } from '../audit.js';
 import { discardBody } from '../body.js';
 import { brokenBody, HttpError, lateBody, noRoomForReply } from '../errors.js';
 import type { HeadBlockResponse } from '../head/head-block.js';
@@ -49,6 +50,14 @@ export interface FileReply {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A call that belongs into the audit log. */
+export interface AuditedCall {
+  readonly kind: AuditKind;
+  /** Node forgets the address with the connection, so it is asked for now. */
+  readonly from: string | null;
+  readonly target: Readonly<Record<string, string>>;
+}
+
 const NOBODY: Principal = { name: 'nobody', access: 'read' };
 
 /** One listener for all responses costs no closure a request. */
@@ -71,6 +80,10 @@ export class Exchange implements RouteContext {
   /** Its body may take as long as it keeps arriving. */
   isUnbounded = false;
   replyBytes: number | null = null;
+  /** Go out with whatever reply it gets. */
+  moreHeaders: Readonly<Record<string, string>> | undefined;
+  /** What the audit log is to tell of it. */
+  audited: AuditedCall | undefined;
   private readonly startedAt: number;
   private stream: OpenStream | undefined;
   private deadline = Number.POSITIVE_INFINITY;
@@ -162,6 +175,10 @@ export class Exchange implements RouteContext {
       this.onOver(() => resolve());
     });
     this.limitTo(leftMs);
+  }
+
+  audit(kind: AuditKind, target: Readonly<Record<string, string>>): void {
+    this.audited = { kind, from: this.clientAddress, target: { ...this.audited?.target, ...target } };
   }
 
   /** The body is being read; every chunk calls it again, `bodyDone` ends it. */
@@ -326,6 +343,9 @@ export class Exchange implements RouteContext {
       headBlock,
     );
     if (headers !== undefined) for (const name in headers) list.push(name, headers[name] as string);
+    const { moreHeaders } = this;
+    if (moreHeaders !== undefined)
+      for (const name in moreHeaders) list.push(name, moreHeaders[name] as string);
     if (core.stopping && headers?.Connection === undefined) list.push('Connection', 'close');
     response.writeHead(status, list);
   }

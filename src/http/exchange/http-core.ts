@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/logger.js';
 import type { Tracer } from '../../lib/traces/tracer.js';
+import type { AuditEntry, AuditSink } from '../audit.js';
 import { Cors } from '../head/cors.js';
 import { headLines } from '../head/head-block.js';
 import { requestIds } from '../head/request-id.js';
@@ -10,8 +11,9 @@ import { securityHeaders } from '../head/security-headers.js';
 import { AccessLog } from '../monitoring/access-log.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { HttpSettings } from '../settings.js';
+import { AddressLimits } from './address-limits.js';
 import { type ClientAddress, clientAddress } from './client-address.js';
-import type { Exchange, ExchangeCore } from './exchange.js';
+import type { AuditedCall, Exchange, ExchangeCore } from './exchange.js';
 import { Packing } from './packing.js';
 import { ReplyBudget } from './reply-budget.js';
 
@@ -35,6 +37,10 @@ export class HttpCore implements ExchangeCore {
   readonly packing = new Packing(() => this.current.compression);
   /** What waits for clients. */
   readonly replies: ReplyBudget;
+  /** Where calls go that the audit log is to tell. */
+  auditSink: AuditSink | undefined;
+  /** Only when requests of an address are limited. */
+  readonly addressLimits: AddressLimits | undefined;
 
   constructor(
     private current: HttpSettings,
@@ -48,6 +54,9 @@ export class HttpCore implements ExchangeCore {
   ) {
     this.clientAddress = clientAddress(current.trustedProxies);
     this.replies = new ReplyBudget(current.replyBufferBytes);
+    const { requests, seconds } = current.addressLimit;
+    this.addressLimits =
+      requests === null ? undefined : new AddressLimits(requests, seconds, this.clientAddress, now);
     this.accessLog = accessLogOf(current, log);
     const { origins } = current.cors;
     this.cors = origins.length === 0 ? undefined : new Cors(origins, exposedHeaders);
@@ -116,6 +125,8 @@ export class HttpCore implements ExchangeCore {
 
   closed(exchange: Exchange, status: number, seconds: number): void {
     this.remove(exchange);
+    if (exchange.audited !== undefined)
+      this.auditSink?.record(auditEntry(exchange, exchange.audited, status));
     this.metrics.requests.observe(exchange.operationId, status, seconds);
     this.accessLog?.write(exchange, status);
   }
@@ -128,6 +139,11 @@ export class HttpCore implements ExchangeCore {
       for (const exchange of waiting) exchange.inputEnded(late);
       await new Promise((resolve) => setTimeout(resolve, SWEEP_MS / 4));
     }
+  }
+
+  /** Ends what tokens have open that are no longer valid. @param keys of their principals */
+  endStreamsOf(keys: ReadonlySet<string>): void {
+    for (const exchange of [...this.open]) if (keys.has(exchange.principal.key ?? '')) exchange.endStream();
   }
 
   /** Aborts what is still running; for the end of a stop whose time is up. */
@@ -159,4 +175,10 @@ export class HttpCore implements ExchangeCore {
 
 function accessLogOf({ accessLog }: HttpSettings, log: Logger): AccessLog | undefined {
   return accessLog.enabled ? new AccessLog(accessLog, log) : undefined;
+}
+
+function auditEntry(exchange: Exchange, { kind, from, target }: AuditedCall, status: number): AuditEntry {
+  const { operationId: operation, principal, requestId } = exchange;
+  const at = new Date().toISOString();
+  return { at, kind, operation, who: principal.name, from, target, status, requestId };
 }

@@ -3,7 +3,10 @@ import type { IncomingMessage } from 'node:http';
 import { queryParameter } from '../query.js';
 import type { AuthScheme, Principal } from '../route.js';
 
-/** Finds whose credentials a request carries; `undefined` when it has none that are known. Reads headers and URL only. */
+/**
+ * Finds whose credentials a request carries; `undefined` when it has none that are known. Reads headers and URL only.
+ * @throws HttpError as `AuthScheme.issued`
+ */
 export type Authenticate = (request: IncomingMessage) => Principal | undefined;
 
 interface Known {
@@ -15,12 +18,16 @@ interface Known {
 export class Gate {
   authenticate: Authenticate;
 
+  private readonly issued: Pick<AuthScheme, 'issued'>;
+
   constructor(scheme: AuthScheme) {
+    this.issued = scheme.issued === undefined ? {} : { issued: scheme.issued };
     this.authenticate = authenticator(scheme);
   }
 
+  /** Tokens made at run time stay what they are. */
   change(scheme: AuthScheme): void {
-    this.authenticate = authenticator(scheme);
+    this.authenticate = authenticator({ ...scheme, ...this.issued });
   }
 }
 
@@ -49,7 +56,8 @@ function bearer(scheme: Extract<AuthScheme, { kind: 'bearer' }>): Authenticate {
     const fromQuery =
       scheme.queryKey === undefined ? undefined : queryParameter(request.url ?? '', scheme.queryKey);
     const presented = fromQuery ?? bearerToken(request.headers.authorization, scheme.bareToken === true);
-    return presented === undefined ? undefined : (find(known, presented) ?? scheme.resolve?.(presented));
+    if (presented === undefined) return undefined;
+    return find(known, presented) ?? scheme.resolve?.(presented) ?? scheme.issued?.(presented, undefined);
   };
 }
 
@@ -69,7 +77,11 @@ function basic(scheme: Extract<AuthScheme, { kind: 'basic' }>): Authenticate {
   return (request) => {
     const presented =
       basicCredentials(request.headers.authorization) ?? queryCredentials(request.url, scheme.queryKeys);
-    return presented === undefined ? undefined : find(known, presented);
+    if (presented === undefined) return undefined;
+    const found = find(known, presented);
+    if (found !== undefined || scheme.issued === undefined) return found;
+    const [username, secret = ''] = presented.split('\0', 2);
+    return scheme.issued(secret, username);
   };
 }
 

@@ -11,7 +11,7 @@ import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import { bodyPieces, sendPieces } from '../exchange/pieces.js';
 import type { ServiceInstance } from '../instance.js';
-import { type BoundRoute, JsonText, Pieces, type Principal, Reply } from '../route.js';
+import { type BoundRoute, JsonText, Pieces, type Principal, Reply, type RequestLimits } from '../route.js';
 import { challenge, gateOf } from './auth.js';
 import { checked, inputOf } from './input.js';
 
@@ -21,8 +21,14 @@ type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
 /** Requests with larger bodies begin one a turn of the loop: however many come at once, small ones get between any two. */
 const TURN_BYTES = 16 * 1024;
 
-/** Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not. */
-export type Admit = (request: IncomingMessage, response: ServerResponse) => Exchange | undefined;
+/**
+ * Opens the exchange of a request and lets it in: room, credentials. `undefined` when it was answered with why not; a promise
+ * where somebody has to be asked.
+ */
+export type Admit = (
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Exchange | undefined | Promise<Exchange | undefined>;
 
 /** Bytes of bodies that may come at once, on one path, from those who show no credentials: each is in memory until it is answered. */
 const OPEN_BYTES = 32 * 1024 * 1024;
@@ -38,17 +44,31 @@ export function admission(core: HttpCore, instance: ServiceInstance, isOpen: boo
   return (request, response) => {
     const exchange = new Exchange(core, request, response, sendError);
     (request as MountedRequest).exchange = exchange;
-    if (core.inFlight > core.settings.maxInFlight) exchange.fail(new HttpError('overloaded'));
-    else {
+    try {
+      if (core.inFlight > core.settings.maxInFlight) throw new HttpError('overloaded');
+      core.addressLimits?.take(request);
       const principal = gate.authenticate(request);
-      if (principal !== undefined) {
-        exchange.principal = principal;
-        return exchange;
-      }
-      exchange.fail(new HttpError('unauthorized', undefined, unauthorized));
+      if (principal === undefined) throw new HttpError('unauthorized', undefined, unauthorized);
+      exchange.principal = principal;
+      return principal.limits === undefined ? exchange : withinLimits(exchange, principal.limits);
+    } catch (error) {
+      exchange.fail(toHttpError(error));
+      return undefined;
     }
-    return undefined;
   };
+}
+
+/** The body stays unread meanwhile. */
+async function withinLimits(exchange: Exchange, limits: RequestLimits): Promise<Exchange | undefined> {
+  try {
+    const { refusal, headers } = await limits.take();
+    if (refusal !== undefined) throw refusal;
+    exchange.moreHeaders = headers;
+    return exchange;
+  } catch (error) {
+    exchange.fail(toHttpError(error));
+    return undefined;
+  }
 }
 
 /** Routes of one instance at one path. */
@@ -105,6 +125,7 @@ export function dispatcher(
       return;
     }
     exchange.operationId = route.operationId;
+    if (route.audit !== undefined) exchange.audit(route.audit, namesIn(request));
     if (route.isOpen === true && !takesRoom(request, openRoom, limitOf(route, instance))) {
       exchange.fail(new HttpError('too_many_requests', undefined, { retryAfter: 1 }));
       return;
@@ -113,6 +134,11 @@ export function dispatcher(
       route.kind === 'raw' ? serveRaw(route, request, instance) : serveJson(route, request, instance);
     work.catch((error: unknown) => exchange.fail(toHttpError(error)));
   };
+}
+
+/** What the path names: topics, namespaces, ids. */
+function namesIn({ params = {} }: MountedRequest): Record<string, string> {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value].flat().join('/')]));
 }
 
 /** Takes room for the body of a request until that is over. @returns false where there is none */

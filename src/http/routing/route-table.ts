@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import findMyWay from 'find-my-way';
 import { badPath, HttpError } from '../errors.js';
+import type { Exchange } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import type { ServiceInstance } from '../instance.js';
 import {
@@ -81,12 +82,21 @@ export function routeTable(
     if (place?.keepsFragment !== true && url.includes('#')) place = find(pathOf(url));
     if (place == null) return false;
     request.url = slashed(url.slice(place.mountLength));
-    const exchange = place.admit(request, response);
-    if (exchange === undefined) return true;
-    if (exchange.span === undefined) place.serve(request as MountedRequest);
-    else exchange.span.run(() => place.serve(request as MountedRequest));
+    const { serve } = place;
+    const admitted = place.admit(request, response);
+    if (admitted instanceof Promise)
+      void admitted.then((exchange) => {
+        if (exchange !== undefined && !exchange.isOver) serveTraced(exchange, serve, request);
+      });
+    else if (admitted !== undefined) serveTraced(admitted, serve, request);
     return true;
   };
+}
+
+/** What it asks of backends then lies in the span of the request. */
+function serveTraced({ span }: Exchange, serve: Place['serve'], request: IncomingMessage): void {
+  if (span === undefined) serve(request as MountedRequest);
+  else span.run(() => serve(request as MountedRequest));
 }
 
 interface PatternPlace {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { plainFormat } from '../exchange/error-sender.js';
 import type { ServiceInstance } from '../instance.js';
 import type { ErrorFormat } from '../route.js';
-import { gateOf } from '../routing/auth.js';
+import { type Gate, gateOf } from '../routing/auth.js';
 
 /** How to word the error of a request that no instance took, or that was none yet. */
 export interface ErrorWording {
@@ -21,17 +21,25 @@ export function errorWording(
     format: instance.formatError,
     gate: gateOf(instance),
   }));
-  const formats = new Set(places.map(({ format }) => format));
+  // the gateway's own pages are no contract
+  const formats = new Set(places.map(({ format }) => format).filter((format) => format !== plainFormat));
   const only = formats.size === 1 ? places[0]?.format : undefined;
   const known = (url: string | undefined) =>
     (url === undefined ? undefined : places.find(({ prefix }) => isBelow(url, prefix))?.format) ?? only;
   return {
     ofRequest: (request, url) =>
-      known(url) ??
-      places.find(({ gate }) => gate.authenticate(request) !== undefined)?.format ??
-      plainFormat,
+      known(url) ?? places.find(({ gate }) => lets(gate, request))?.format ?? plainFormat,
     ofTarget: (url) => known(url) ?? plainFormat,
   };
+}
+
+/** Of a token made at run time nobody may know at present whose it is. */
+function lets(gate: Gate, request: IncomingMessage): boolean {
+  try {
+    return gate.authenticate(request) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 function isBelow(url: string, prefix: string): boolean {

@@ -1,8 +1,12 @@
 import { HttpError } from '../../http/errors.js';
-import type { UserSettings } from './settings.js';
+import type { Principal } from '../../http/route.js';
+import { issuedPermissions, type UserSettings } from './settings.js';
 
 /** So Kafka, and what is built on it, calls topics that are not for its users. */
 const INTERNAL = '__';
+
+/** So begin the groups of tokens made at run time, in Kafka; no user's group may. */
+export const ISSUED_PREFIX = 'portico-token:';
 
 /** Of names of topics. */
 interface Pattern {
@@ -17,13 +21,16 @@ function patternOf(text: string): Pattern {
     : { beginning: text, isWhole: true };
 }
 
+/** What is said of a user. */
+type Permissions = Pick<UserSettings, 'topicPattern' | 'permission' | 'topicAdmin' | 'maxInstances'>;
+
 /** What one user of a cluster may do, and how groups of that user are called in Kafka. */
 export class Access {
   private readonly patterns: readonly Pattern[];
 
   /** @param foreignPrefixes beginnings of the names of other users' groups, which must stay theirs */
   constructor(
-    private readonly user: UserSettings,
+    private readonly user: Permissions,
     readonly groupPrefix: string,
     private readonly foreignPrefixes: readonly string[],
   ) {
@@ -93,10 +100,43 @@ export function accessByUser(users: readonly UserSettings[]): Map<string, Access
   return new Map(
     users.map((user, i) => {
       const own = prefixes[i] as string;
-      const foreign = prefixes.filter((prefix) => prefix.length > own.length && prefix.startsWith(own));
+      const others = [...prefixes, ISSUED_PREFIX];
+      const foreign = others.filter((prefix) => prefix.length > own.length && prefix.startsWith(own));
       return [user.username, new Access(user, own, [...new Set(foreign)])];
     }),
   );
+}
+
+/** Everybody's access: that of users, and that of tokens made at run time. */
+export class AccessTable {
+  private users: ReadonlyMap<string, Access>;
+  /** Of tokens; a token's principal lives as long as it is valid. */
+  private readonly issued = new WeakMap<Principal, Access>();
+
+  constructor(users: readonly UserSettings[]) {
+    this.users = accessByUser(users);
+  }
+
+  /** The users are others now; tokens stay. */
+  change(users: readonly UserSettings[]): void {
+    this.users = accessByUser(users);
+  }
+
+  /** Of the users. */
+  values(): Iterable<Access> {
+    return this.users.values();
+  }
+
+  of(principal: Principal): Access {
+    const { name, permissions } = principal;
+    const found = permissions === undefined ? this.users.get(name) : this.issued.get(principal);
+    if (found !== undefined) return found;
+    if (permissions === undefined) throw new Error(`no access is known of ${name}`);
+    const given = { ...issuedPermissions.parse(permissions), maxInstances: null };
+    const access = new Access(given, `${ISSUED_PREFIX}${name}:`, []);
+    this.issued.set(principal, access);
+    return access;
+  }
 }
 
 function forbidden(what: string): HttpError {

@@ -1,5 +1,5 @@
 import type { Tracer } from '../../lib/traces/tracer.js';
-import type { Access } from './access.js';
+import type { AccessTable } from './access.js';
 import type { Coordinators } from './group/coordinators.js';
 import type { Cluster } from './kafka/cluster.js';
 import type { TopicAdmin } from './kafka/topic-admin.js';
@@ -10,8 +10,7 @@ import type { Fetcher } from './read/fetcher.js';
 /** What the routes of one cluster work with. */
 export interface BrokerDeps {
   readonly cluster: Cluster;
-  /** By username. */
-  readonly access: ReadonlyMap<string, Access>;
+  readonly access: AccessTable;
   readonly coordinators: Coordinators;
   readonly topics: TopicAdmin;
   readonly producer: Producer;

@@ -6,7 +6,7 @@ import { mountOf } from './mount.js';
 import { resetBroker } from './reset.js';
 import { routes } from './routes.js';
 import { openBroker } from './runtime.js';
-import { type BrokerSettings, brokerSettings } from './settings.js';
+import { type BrokerSettings, brokerSettings, issuedPermissions } from './settings.js';
 
 /** Kafka over HTTP: produce, fetch at offsets, consumer groups. */
 export const broker: Service<BrokerSettings> = {
@@ -35,6 +35,7 @@ export const broker: Service<BrokerSettings> = {
       key: `broker.clusters[${i}].brokers`,
       given: brokers.length > 0,
     })),
+  permissions: issuedPermissions,
   mounts: ({ clusters }) => clusters.map(mountOf),
   open: openBroker,
   reset: resetBroker,

@@ -2,7 +2,7 @@ import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying } from '../../lib/keep-trying.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
-import { accessByUser } from './access.js';
+import { AccessTable } from './access.js';
 import { ClusterCounters } from './cluster-counters.js';
 import type { BrokerDeps } from './deps.js';
 import { formatError, refusalOf } from './errors.js';
@@ -130,13 +130,11 @@ function depsOf(
 
 /** What each user may do, as the configuration has it now. */
 function accessOf({ name, users }: ClusterSettings, { onReload }: ServiceRuntime<BrokerSettings>) {
-  const access = accessByUser(users);
+  const access = new AccessTable(users);
   const shares = new InstanceShares(access.values());
   onReload(({ clusters }) => {
-    const changed = accessByUser(clusters.find((other) => other.name === name)?.users ?? users);
-    access.clear();
-    for (const [user, its] of changed) access.set(user, its);
-    shares.divide(changed.values());
+    access.change(clusters.find((other) => other.name === name)?.users ?? users);
+    shares.divide(access.values());
   });
   return { access, shares };
 }

@@ -15,6 +15,32 @@ import { COMPRESSIONS, compressor } from './records/record-encoder.js';
 
 const hostAndPort = () => z.string().regex(HOST_AND_PORT, 'expected host:port');
 
+/** What a user, or a token made at run time, may do with which topics. */
+const permissionFields = {
+  topicPattern: z
+    .string()
+    .regex(
+      /^([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)(,([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)){0,99}$/,
+      'expected topics and beginnings of some with *, with commas between them',
+    )
+    .default('*')
+    .describe(
+      "Topics that the user may name, with commas between them: whole names, or beginnings with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
+    ),
+  permission: z
+    .enum(['full', 'produce', 'consume'])
+    .default('full')
+    .describe('What the user may do with them.'),
+  topicAdmin: z
+    .boolean()
+    .default(false)
+    .describe('Whether the user may make, change and delete such topics.'),
+};
+
+/** Of a token made at run time. */
+export const issuedPermissions = z.strictObject(permissionFields);
+export type IssuedPermissions = z.output<typeof issuedPermissions>;
+
 const user = z.strictObject({
   username: z
     .string()
@@ -29,16 +55,7 @@ const user = z.strictObject({
     .nullable()
     .default(null)
     .describe('Password for HTTP Basic authentication.'),
-  topicPattern: z
-    .string()
-    .regex(
-      /^([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)(,([a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{0,249}\*)){0,99}$/,
-      'expected topics and beginnings of some with *, with commas between them',
-    )
-    .default('*')
-    .describe(
-      "Topics that the user may name, with commas between them: whole names, or beginnings with * at the end. Those that begin with __ are Kafka's own: only a pattern that begins so has room for them.",
-    ),
+  ...permissionFields,
   maxInstances: z
     .int()
     .min(1)
@@ -47,14 +64,6 @@ const user = z.strictObject({
     .describe(
       'Most consumer instances that the user may have at a time; null: as many as the topics that the user may name have partitions.',
     ),
-  permission: z
-    .enum(['full', 'produce', 'consume'])
-    .default('full')
-    .describe('What the user may do with them.'),
-  topicAdmin: z
-    .boolean()
-    .default(false)
-    .describe('Whether the user may make, change and delete such topics.'),
   groupPrefix: z
     .string()
     .regex(/^[\x21-\x7e]{0,100}$/, 'expected up to 100 printable ASCII characters without blanks')

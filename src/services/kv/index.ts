@@ -1,4 +1,6 @@
+import { givenTlsFiles } from '../../lib/tls.js';
 import type { Service } from '../service.js';
+import { issuedPermissions } from './api/admitted-row.js';
 import { passwordOf } from './auth/database-tokens.js';
 import { card, headerAlias, probe } from './card.js';
 import { documentation } from './documentation.js';
@@ -23,12 +25,23 @@ export const kv: Service<KvSettings> = {
   secrets: ({ databases }) => databases.flatMap((database, i) => secretsOf(database, `kv.databases[${i}]`)),
   addresses: ({ databases }) =>
     databases.map(({ url }, i) => ({ backend: 'redis', key: `kv.databases[${i}].url`, given: url !== null })),
+  store: ({ databases }) => {
+    const plain = databases.find(
+      ({ url, cluster, sentinels, tls }) =>
+        isPlain(url) && !cluster && sentinels.length === 0 && givenTlsFiles(tls).length === 0,
+    );
+    return plain === undefined ? undefined : { backend: 'redis', url: plain.url };
+  },
+  permissions: issuedPermissions,
   mounts: ({ databases }) => databases.map(mountOf),
   open: openKv,
   reset: async ({ call }) => {
     await call('POST', '', ['FLUSHDB']);
   },
 };
+
+/** Not a socket's: what the gateway itself keeps is reached over TCP. */
+const isPlain = (url: string | null) => url === null || !url.startsWith('unix:');
 
 function secretsOf({ url, token, readOnlyToken }: DatabaseSettings, key: string) {
   // what a token is derived from must be as strong as the token

@@ -29,6 +29,7 @@ export const queue: Service<QueueSettings> = {
     { backend: 'rabbitmq', key: 'queue.rabbitmqUrl', given: rabbitmqUrl !== null },
     { backend: 'postgres', key: 'queue.databaseUrl', given: databaseUrl !== null },
   ],
+  store: ({ databaseUrl: url }) => ({ backend: 'postgres', url }),
   mounts: (config) => [mountOf(config)],
   open: openQueue,
   reset: resetQueue,

@@ -28,6 +28,7 @@ export const vector: Service<VectorSettings> = {
   addresses: ({ database }) => [
     { backend: 'postgres', key: 'vector.database.url', given: database.url !== null },
   ],
+  store: ({ database: { url } }) => ({ backend: 'postgres', url }),
   mounts: ({ indexes }) => indexes.map(mountOf),
   open: openVector,
   reset: async ({ call }) => {

@@ -27,7 +27,5 @@ export function deadlineFor(waitMs: number | undefined): number {
 
 /** What the sender of a request may do. */
 export function accessOf({ principal }: RouteContext, { access }: BrokerDeps): Access {
-  const found = access.get(principal.name);
-  if (found === undefined) throw new Error(`no access is known of ${principal.name}`);
-  return found;
+  return access.of(principal);
 }

@@ -71,6 +71,7 @@ export const consumerRoutes: readonly Route<BrokerDeps>[] = [
     operationId: 'broker.deleteConsumer',
     summary: 'Stops an instance: it commits, if it does so by itself, and leaves its group.',
     methods: ['POST', 'DELETE'],
+    changesData: true,
     path: '/delete-consumer/:group/:instance',
     request: { params: schemas.groupParams },
     reply: schemas.successReply,

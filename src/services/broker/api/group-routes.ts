@@ -23,6 +23,7 @@ export const groupRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.seek',
+    audit: 'administrative',
     summary:
       'Sets where a group without instances goes on: an offset of a partition, or earliest, latest or a time of all or one.',
     methods: ['POST'],

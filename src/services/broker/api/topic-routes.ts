@@ -23,6 +23,7 @@ export const topicRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.createTopic',
+    audit: 'administrative',
     summary: 'Makes a topic. What the body leaves out is the default of the brokers.',
     methods: ['POST'],
     changesData: true,
@@ -38,6 +39,7 @@ export const topicRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.changeTopic',
+    audit: 'administrative',
     summary: 'Adds partitions to a topic, or configures it; null is the default of the brokers.',
     methods: ['PATCH'],
     changesData: true,
@@ -53,6 +55,7 @@ export const topicRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.deleteTopic',
+    audit: 'destructive',
     summary: 'Deletes a topic with its records.',
     methods: ['DELETE'],
     changesData: true,

@@ -41,6 +41,7 @@ const webhook: RawRoute<BrokerDeps> = {
   operationId: 'broker.webhook',
   summary: 'Writes the body, whatever it is, as one record; further headers become headers of the record.',
   methods: ['GET', 'POST'],
+  changesData: true,
   path: '/webhook',
   request: { query: schemas.webhookQuery, body: schemas.webhookBody },
   reply: schemas.metadataListReply,

@@ -1,5 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
-import type { Access } from '../access.js';
+import { type Access, ISSUED_PREFIX } from '../access.js';
 import type { Topic } from '../kafka/topics.js';
 import { groupOfKey } from './instance-state.js';
 
@@ -23,6 +23,7 @@ export class InstanceShares {
 
   /** Whose a group is, by its name in Kafka: the longest prefix that it begins with. */
   ownerOf(group: string): string {
+    if (group.startsWith(ISSUED_PREFIX)) return group.slice(0, group.indexOf(':', ISSUED_PREFIX.length) + 1);
     let owner = '';
     for (const prefix of this.byOwner.keys())
       if (prefix.length > owner.length && group.startsWith(prefix)) owner = prefix;
@@ -52,6 +53,9 @@ export class InstanceShares {
   }
 
   private limitOf(owner: string, topics: readonly Topic[]): number {
+    // another gateway may have let the token in
+    if (owner.startsWith(ISSUED_PREFIX))
+      return topics.reduce((sum, { partitions }) => sum + partitions.length, 0);
     const accesses = this.byOwner.get(owner) ?? [];
     return Math.max(
       0,

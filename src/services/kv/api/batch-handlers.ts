@@ -8,6 +8,7 @@ import type { KvDeps } from '../deps.js';
 import type { Freshness } from '../replicas/sync-token.js';
 import { ReplyTooLarge, RespError, type RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
+import { admit } from './admitted-row.js';
 import { type AnswerFormat, formatOf, listAnswer, singleAnswer } from './answer-format.js';
 import { answerRows, answerTransaction } from './answer-rows.js';
 import type { DailyQuota } from './daily-quota.js';
@@ -47,16 +48,17 @@ interface Admitted {
 
 function* admitted(
   commands: readonly Command[],
-  { principal }: RouteContext,
-  { client, limits }: KvDeps,
+  context: RouteContext,
+  deps: KvDeps,
 ): Generator<void, Admitted> {
+  const { client, limits } = deps;
   const { emulations } = client.options;
   const rows: (Row | RespError)[] = [];
   let plain = true;
   for (let i = 0; i < commands.length; i++) {
     const command = commands[i] as Command;
     const refusal = tooLargeCommand(command, limits);
-    const row = refusal === undefined ? client.rules.admit(command, principal.access) : `ERR ${refusal}`;
+    const row = refusal === undefined ? admit(command, context, deps) : `ERR ${refusal}`;
     if (typeof row === 'string' || isSpecial(row, emulations)) plain = false;
     rows.push(typeof row === 'string' ? new RespError(row) : row);
     if (i % STEP === STEP - 1) yield;
@@ -101,15 +103,15 @@ const handleLargeTransaction: Handle = async (request, context, deps) => {
 /** @throws HttpError for the first that is refused */
 function* allAdmitted(
   commands: readonly Command[],
-  { principal }: RouteContext,
-  { client, limits }: KvDeps,
+  context: RouteContext,
+  deps: KvDeps,
 ): Generator<void, Row[]> {
   const rows: Row[] = [];
   for (let i = 0; i < commands.length; i++) {
     const command = commands[i] as Command;
-    const tooLarge = tooLargeCommand(command, limits);
+    const tooLarge = tooLargeCommand(command, deps.limits);
     if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
-    const row = client.rules.admit(command, principal.access);
+    const row = admit(command, context, deps);
     if (typeof row === 'string') throw new HttpError('invalid_request', row);
     rows.push(row);
     if (i % STEP === STEP - 1) yield;

@@ -6,6 +6,7 @@ import type { Freshness } from '../replicas/sync-token.js';
 import { isPassing, isPassingForScript } from '../resp/passing.js';
 import type { RespValue } from '../resp/resp-decoder.js';
 import type { Command } from '../resp/resp-encoder.js';
+import { admit } from './admitted-row.js';
 import { formatOf, singleAnswer } from './answer-format.js';
 import { answerRows } from './answer-rows.js';
 import { handlePipeline, handleTransaction } from './batch-handlers.js';
@@ -71,7 +72,7 @@ function runCommand(
   const format = formatOf(request);
   const tooLarge = tooLargeCommand(command, limits);
   if (tooLarge !== undefined) throw new HttpError('payload_too_large', tooLarge);
-  const row = client.rules.admit(command, context.principal.access);
+  const row = admit(command, context, deps);
   if (typeof row === 'string') throw new HttpError('invalid_request', row);
   if (!quota.grantAll(1)) throw quota.exceeded();
   const finish = (replies: RespValue[], freshness?: Freshness) => {

@@ -1,6 +1,7 @@
 import { HttpError } from '../../../http/errors.js';
 import { keyword } from '../resp/keyword.js';
 import type { Command } from '../resp/resp-encoder.js';
+import { type Audited, auditedOf } from './audited.js';
 import type { CommandCounter, CommandCounters } from './command-counters.js';
 import type { CommandFacts, CommandTable } from './command-table.js';
 import { type Inspect, refusalOf } from './refusals.js';
@@ -35,6 +36,8 @@ export interface Rule {
   /** Sent as it is and answered by its one reply; else see `special-rows.ts`. */
   readonly plain: boolean;
   readonly counter: CommandCounter;
+  /** Whether a call belongs into the audit log; `undefined` where none does. */
+  readonly audited: Audited | undefined;
 }
 
 /** A command that may be sent. */
@@ -135,6 +138,7 @@ export class CommandRules {
       reads: facts?.flags.has('readonly') === true,
       plain: !special.has(name),
       counter: counters.of(name, facts !== undefined),
+      audited: auditedOf(name),
     };
   }
 }

@@ -243,6 +243,7 @@ const deleteDeadLetter = route({
 const deleteDeadLetters: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.deleteDeadLetters',
+  audit: 'destructive',
   summary:
     'Removes dead letters by id, or at most `count` by filter; while there may be more the reply has a cursor, with which the next call goes on.',
   methods: ['DELETE'],

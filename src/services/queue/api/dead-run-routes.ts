@@ -73,6 +73,7 @@ const getDeadRun: RawRoute<QueueDeps> = {
 const deleteDeadRuns: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.deleteDeadRuns',
+  audit: 'destructive',
   summary:
     'Removes dead letters of workflow runs by id, or at most `count` by filter; while there may be more the reply has a cursor.',
   methods: ['DELETE'],

@@ -87,6 +87,7 @@ const changeKeys: RawRoute<QueueDeps> = {
   kind: 'raw',
   prefix: true,
   operationId: 'queue.changeFlowControl',
+  audit: 'administrative',
   summary:
     'pause, resume, resetRate; pin (parallelism, rate, period in the query) fixes limits whatever messages say, unpin (parallelism=true, rate=true) ends that.',
   methods: ['POST'],

@@ -19,6 +19,7 @@ const getKeys = route({
 
 const rotateKeys = route({
   operationId: 'queue.rotateKeys',
+  audit: 'administrative',
   summary: 'The next signing key becomes the current one, and a new one the next.',
   methods: ['POST'],
   changesData: true,

@@ -126,6 +126,7 @@ function readCursor(query: Query): string | undefined {
 const cancelMessages: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.cancelMessages',
+  audit: 'destructive',
   summary:
     'Cancels the messages with these ids, or at most `count` that fit the filters; without either, any. Call it until it answers 0. With a cursor in the reply the search had no time for all messages, and the next call may go on from there.',
   methods: ['DELETE'],

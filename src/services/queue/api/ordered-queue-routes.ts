@@ -21,6 +21,7 @@ const view = (queue: OrderedQueue) => ({
 
 const upsertQueue = route({
   operationId: 'queue.upsertQueue',
+  audit: 'administrative',
   summary: 'Makes a queue that keeps the order, or changes it.',
   methods: ['POST'],
   changesData: true,
@@ -74,6 +75,7 @@ const getQueue = route({
 
 const deleteQueue = route({
   operationId: 'queue.deleteQueue',
+  audit: 'destructive',
   summary:
     'Deletes a queue and cancels the messages that wait in it; of very many, some after the answer. No error when there is none.',
   methods: ['DELETE'],
@@ -91,6 +93,7 @@ const deleteQueue = route({
 function pauseRoute(verb: 'pause' | 'resume') {
   return route({
     operationId: `queue.${verb}Queue`,
+    audit: 'administrative',
     summary:
       verb === 'pause'
         ? 'Lets no further attempt of the queue begin, retries included; it goes on taking messages, and callbacks of what was begun go out.'

@@ -123,6 +123,7 @@ const get = route({
 
 const remove = route({
   operationId: 'queue.deleteSchedule',
+  audit: 'destructive',
   summary: 'Deletes a schedule; messages that it already made are delivered.',
   methods: ['DELETE'],
   changesData: true,
@@ -140,6 +141,7 @@ const remove = route({
 function pauseRoute(verb: 'pause' | 'resume') {
   return route({
     operationId: `queue.${verb}Schedule`,
+    audit: 'administrative',
     summary:
       verb === 'pause'
         ? 'Skips the times of a schedule until it is resumed.'

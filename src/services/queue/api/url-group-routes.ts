@@ -78,6 +78,7 @@ const getGroup = route({
 
 const deleteGroup = route({
   operationId: 'queue.deleteUrlGroup',
+  audit: 'destructive',
   summary: 'Deletes a URL group; messages that it already became are delivered. No error when there is none.',
   methods: ['DELETE'],
   changesData: true,
@@ -93,6 +94,7 @@ const deleteGroup = route({
 
 const setGroupHeaders = route({
   operationId: 'queue.setUrlGroupHeaders',
+  audit: 'administrative',
   summary: "Sets the group's default instructions, for messages that bring none of their own.",
   methods: ['PATCH'],
   changesData: true,
@@ -119,6 +121,7 @@ const setGroupHeaders = route({
 
 const addEndpoints = route({
   operationId: 'queue.addEndpoints',
+  audit: 'administrative',
   summary:
     'Adds endpoints to a URL group, which is made if need be, or changes those with the same name or URL.',
   methods: ['POST'],
@@ -145,6 +148,7 @@ const addEndpoints = route({
 
 const removeEndpoints = route({
   operationId: 'queue.removeEndpoints',
+  audit: 'administrative',
   summary: 'Removes endpoints by name or URL; with the last one the group goes.',
   methods: ['DELETE'],
   changesData: true,

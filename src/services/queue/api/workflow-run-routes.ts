@@ -103,6 +103,7 @@ async function cancelMany(request: RawRequest, deps: QueueDeps): Promise<RawRepl
 const cancelWorkflowRuns: RawRoute<QueueDeps> = {
   kind: 'raw',
   operationId: 'queue.cancelWorkflowRuns',
+  audit: 'destructive',
   summary:
     'Cancels the workflow runs with these ids that are under way, or at most `count` that fit the filters, those that began last first; without either, any. `workflowUrl` is the beginning of a URL unless workflowUrlExactMatch=true. Ids and filters may stand in a JSON body instead. Call it until it answers 0.',
   methods: ['DELETE'],

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { AuditKind } from '../../../http/audit.js';
 import {
   type BodyFlow,
   type JsonRoute,
@@ -52,6 +53,7 @@ interface Definition<S extends Schemas, R extends z.ZodType> {
   readonly path: string;
   /** It changes data, which a read-only token may not. */
   readonly writes?: boolean;
+  readonly audit?: AuditKind;
   readonly request: S;
   readonly reply: R;
   readonly parseBody?: (body: Buffer) => unknown;
@@ -119,7 +121,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
   request: S & { params?: z.ZodType },
 ): JsonRoute<VectorDeps> {
   const { operationId, summary, reply, writes = false, errors = [], handle, flow } = definition;
-  const { parseBody, besideJson, isUndocumented = false } = definition;
+  const { parseBody, besideJson, audit, isUndocumented = false } = definition;
   const enter = ({ index }: VectorDeps, { principal }: RouteContext): Promise<VectorIndex> =>
     index.ready(principal);
   return route({
@@ -133,6 +135,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
     changesData: writes,
     isUndocumented,
     ...(besideJson === undefined ? {} : { besideJson }),
+    ...(audit === undefined ? {} : { audit }),
     ...(parseBody === undefined ? {} : { parseBody }),
     ...(flow === undefined
       ? {}

@@ -13,6 +13,7 @@ const list = indexRoute({
 
 const remove = namespaceRoute({
   operationId: 'vector.deleteNamespace',
+  audit: 'destructive',
   summary: 'Deletes a namespace and its records.',
   path: '/delete-namespace',
   writes: true,
@@ -35,6 +36,7 @@ const removeDefault = indexRoute({
 
 const rename = indexRoute({
   operationId: 'vector.renameNamespace',
+  audit: 'administrative',
   summary: 'Gives a namespace another name.',
   path: '/rename-namespace',
   writes: true,

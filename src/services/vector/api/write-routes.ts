@@ -53,6 +53,7 @@ const update = bothRoutes({
 
 const remove = bothRoutes({
   operationId: 'vector.delete',
+  audit: 'destructive',
   summary: 'Deletes records by id, by the beginning of their id or by their metadata.',
   path: '/delete',
   writes: true,
@@ -66,6 +67,7 @@ const remove = bothRoutes({
 
 const reset = bothRoutes({
   operationId: 'vector.reset',
+  audit: 'destructive',
   summary: 'Deletes every record of a namespace, or of all of them.',
   path: '/reset',
   writes: true,
