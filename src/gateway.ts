@@ -1,8 +1,10 @@
 import { type AccessControl, openAccess } from './access/access.js';
+import { openKeptCalls } from './access/open-kept-calls.js';
 import { accessStoreUrl, type Config, enabledServices } from './config/schema.js';
 import { HttpError } from './http/errors.js';
 import { plainFormat } from './http/exchange/error-sender.js';
 import { HttpCore } from './http/exchange/http-core.js';
+import type { KeptCalls } from './http/idempotency.js';
 import type { ServiceInstance } from './http/instance.js';
 import { Health, type HealthTarget } from './http/monitoring/health.js';
 import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
@@ -118,6 +120,7 @@ function openServices(
   reloads: Reloads,
   { log, now = Date.now, worker }: GatewayOptions,
 ): OpenInstance[] {
+  const keptCalls = keptCallsOf(config, lifecycle, log);
   return enabledServices(config).flatMap(({ service, section }) => {
     const runtime = {
       log: log.child({ service: service.name }),
@@ -125,6 +128,7 @@ function openServices(
       metrics,
       now,
       onReload: (listener: (section: ServiceConfig) => void) => reloads.listen(service.name, listener),
+      keptCalls,
       ...(worker === undefined ? {} : { worker }),
       ...(tracer === undefined ? {} : { tracer }),
     };
@@ -134,6 +138,13 @@ function openServices(
       .open(section, runtime)
       .map((instance) => ({ service: name, instance: { ...instance, ...alias } }));
   });
+}
+
+function keptCallsOf(config: Config, lifecycle: Lifecycle, log: Logger): (() => KeptCalls) | undefined {
+  const url = accessStoreUrl(config);
+  if (url == null) return undefined;
+  const calls = openKeptCalls({ url, settings: config.admin, log, lifecycle });
+  return () => calls;
 }
 
 /** Tokens made at run time, where there is an administrator. */

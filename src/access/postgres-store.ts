@@ -3,14 +3,9 @@ import type { AuditEntry } from '../http/audit.js';
 import { keepTrying, type Progress } from '../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
-import {
-  type Database,
-  type Migration,
-  migrate,
-  openDatabase,
-  quoteIdentifier,
-} from '../lib/postgres/postgres.js';
+import { type Database, migrate, openDatabase, quoteIdentifier } from '../lib/postgres/postgres.js';
 import type { AccessStore, AuditPage, TokenSet } from './access-store.js';
+import { accessMigrations } from './migrations.js';
 import type { StoredToken } from './token.js';
 
 const CONNECT_MS = 1_500;
@@ -45,7 +40,7 @@ export class PostgresStore implements AccessStore {
       log,
       lifecycle,
     });
-    const migrated: Progress = keepTrying(() => migrate(this.database, schema, migrations(schema)), {
+    const migrated: Progress = keepTrying(() => migrate(this.database, schema, accessMigrations(schema)), {
       name: 'access schema',
       log,
       lifecycle,
@@ -142,33 +137,4 @@ function versionOf(rows: readonly { readonly version: string }[]): string {
   const version = rows[0]?.version;
   if (version === undefined) throw new Error('the table of the access state is empty');
   return version;
-}
-
-function migrations(schema: string): Migration[] {
-  const s = quoteIdentifier(schema);
-  return [
-    {
-      id: 1,
-      name: 'tokens, audit and windows',
-      tables: ['state', 'tokens', 'audit', 'windows'],
-      up: async (connection) => {
-        // begins at a random number: after a loss of the schema no gateway takes the new version for the one that it knows
-        await connection.query(
-          `create table ${s}.state (one boolean primary key default true check (one), version bigint not null)`,
-        );
-        await connection.query(`insert into ${s}.state (version) values (floor(random() * 1e15)::bigint)`);
-        await connection.query(
-          `create table ${s}.tokens (id text primary key, digest text not null unique, record jsonb not null)`,
-        );
-        await connection.query(
-          `create table ${s}.audit (id bigint generated always as identity primary key, at timestamptz not null default now(), entry jsonb not null)`,
-        );
-        await connection.query(`create index on ${s}.audit (at)`);
-        // in the words of rate-limiter-flexible
-        await connection.query(
-          `create table ${s}.windows (key varchar(255) primary key, points integer not null default 0, expire bigint)`,
-        );
-      },
-    },
-  ];
 }

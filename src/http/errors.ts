@@ -44,6 +44,8 @@ export interface HttpErrorOptions {
 /** An error whose message is meant for the client. Driver text belongs into `cause`. */
 export class HttpError extends Error {
   readonly status: number;
+  /** It is known that nothing was done; see `Idempotency`. */
+  hasDoneNothing = false;
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(

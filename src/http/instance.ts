@@ -1,4 +1,5 @@
 import type { HeaderAlias } from './headers.js';
+import type { Idempotency } from './idempotency.js';
 import type { AuthScheme, BoundRoute, ErrorFormat } from './route.js';
 
 /** A backend that `/readyz` and the metric `portico_backend_up` ask about. */
@@ -30,4 +31,6 @@ export interface ServiceInstance extends Mount {
   /** Deadline of a request in ms, from when its body is there; where its route gives none. */
   readonly timeoutMs: number;
   readonly backends: readonly Backend[];
+  /** `undefined`: the header `Idempotency-Key` says nothing here. */
+  readonly idempotency?: Idempotency;
 }

@@ -121,6 +121,8 @@ export interface RouteDescription {
   readonly keepsEncoding?: boolean;
   /** Its calls belong into the audit log, with the names in their path. */
   readonly audit?: AuditKind;
+  /** With the header `Idempotency-Key` it is done once at most. */
+  readonly isKeyed?: boolean;
   /** It asks for no credentials: whoever knows the path may call it. All routes of its path must. */
   readonly isOpen?: boolean;
   /** Below the mount: words and parameters, or words and a rest: `/consume/:group/:instance`, `/upsert/*namespace`. */

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { HeaderAlias } from '../http/headers.js';
+import type { KeptCalls } from '../http/idempotency.js';
 import type { Mount, ServiceInstance } from '../http/instance.js';
 import type { ErrorFormat, RouteDescription, ServiceDocumentation } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
@@ -32,6 +33,8 @@ export interface ServiceRuntime<Config = ServiceConfig> {
   readonly tracer?: Tracer;
   /** Calls `listener` with the service's section whenever that was read again. Only keys marked `reload` differ. */
   onReload(listener: (section: Config) => void): void;
+  /** Keeps calls with a key for services whose backend cannot; opened when it is first asked for. `undefined`: there is no place. */
+  readonly keptCalls: (() => KeptCalls) | undefined;
   /** Where several processes serve the same ports. */
   readonly worker?: Worker;
 }

@@ -57,13 +57,16 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
   [/^services\/[^/]+\.ts$/, /^(services|http|lib)\//],
   [
     /^services\//,
-    /^(lib\/|http\/(route|raw-stream|errors|headers|body|query|audit)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
+    /^(lib\/|http\/(route|raw-stream|errors|headers|body|query|audit|idempotency)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^access\//, /^(access|lib)\/|^http\/[^/]+\.ts$/],
   [/^main\.ts$/, /./],
   [/^workers\//, /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service)\.ts$/],
   [/^config\//, /^(config\/|lib\/|(http|access)\/settings\.ts$|services\/[^/]+\.ts$)/],
-  [/^gateway\.ts$/, /^(lib\/|http\/|access\/access\.ts$|services\/[^/]+\.ts$|config\/schema\.ts$)/],
+  [
+    /^gateway\.ts$/,
+    /^(lib\/|http\/|access\/(access|open-kept-calls)\.ts$|services\/[^/]+\.ts$|config\/schema\.ts$)/,
+  ],
 ];
 
 it('finds the imports at all', () => {

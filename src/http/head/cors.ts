@@ -2,7 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { headLines } from './head-block.js';
 
 /** The gateway's own reply headers that scripts of other origins may read. */
-const EXPOSED = ['x-request-id', 'retry-after', 'allow', 'www-authenticate'];
+const EXPOSED = [
+  ...['x-request-id', 'retry-after', 'allow', 'www-authenticate', 'idempotent-replayed'],
+  ...['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'],
+];
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
 

@@ -72,6 +72,16 @@ export function* openapiDocument(
   };
 }
 
+/** Of routes that it makes happen once at most. */
+const KEY_PARAMETER: Json = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'The same request with the same key gets the same reply; 409 while it is worked on, 422 for another request.',
+  schema: { type: 'string', maxLength: 256 },
+};
+
 const WITH_BODY: readonly Method[] = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET'];
 const WITHOUT_BODY: readonly Method[] = ['GET', 'DELETE', 'POST', 'PATCH', 'PUT'];
 
@@ -127,6 +137,7 @@ function operation(
       ...pathParameters(service, route, given),
       ...parameters('query', request.query, given),
       ...parameters('header', request.headers, given),
+      ...(route.isKeyed === true ? [KEY_PARAMETER] : []),
     ],
     ...(request.body === undefined || method === 'GET'
       ? {}
@@ -176,6 +187,7 @@ function statusesOf(route: RouteDescription): number[] {
     503,
     504,
     ...(route.errors ?? []),
+    ...(route.isKeyed === true ? [409, 422] : []),
   ]);
   return [...statuses].sort();
 }

@@ -11,9 +11,19 @@ import { Exchange, JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import { bodyPieces, sendPieces } from '../exchange/pieces.js';
 import type { ServiceInstance } from '../instance.js';
-import { type BoundRoute, JsonText, Pieces, type Principal, Reply, type RequestLimits } from '../route.js';
+import type { RawStream } from '../raw-stream.js';
+import {
+  type BoundRoute,
+  JsonText,
+  Pieces,
+  type Principal,
+  type RawReply,
+  Reply,
+  type RequestLimits,
+} from '../route.js';
 import { challenge, gateOf } from './auth.js';
 import { checked, inputOf } from './input.js';
+import { type FinalReply, hasKey, serveOnce } from './keyed-call.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
@@ -179,6 +189,12 @@ async function serveRaw(
   refuseReader(route, exchange);
   const { method, url: target, originalUrl, headers: given } = request;
   const raw = { method, target, originalTarget: originalUrl, headers: given, body };
+  if (isOnce(route, request, instance)) {
+    await serveOnce(exchange, instance, raw, async (context) =>
+      complete(await route.handle(raw, context, undefined)),
+    );
+    return;
+  }
   const reply = await route.handle(raw, exchange, undefined);
   if (reply instanceof Pieces) {
     await sendPieces(exchange, reply);
@@ -192,12 +208,25 @@ async function serveRaw(
   exchange.send(status, contentType, reply.body, headers, hasChangedData);
 }
 
+function isOnce(route: BoundRoute, { headers }: Request, { idempotency }: ServiceInstance): boolean {
+  return route.isKeyed === true && hasKey(headers) && idempotency !== undefined;
+}
+
+/** @throws HttpError 400 for a reply that has no end yet */
+function complete(reply: RawReply | RawStream | Pieces): FinalReply {
+  if (reply instanceof Pieces || 'open' in reply)
+    throw new HttpError('invalid_request', 'A stream takes no Idempotency-Key.');
+  return { ...reply, contentType: reply.contentType ?? JSON_TYPE };
+}
+
 async function serveJson(route: JsonRoute, request: Request, instance: ServiceInstance): Promise<void> {
   const { exchange } = request as MountedRequest;
   if (route.bodyFlow?.takes(request.headers)) {
     const params = checked(route.request?.params, 'path', () => request.params) as never;
     refuseReader(route, exchange);
     refuseCoding(request.headers);
+    if (isOnce(route, request, instance))
+      throw new HttpError('invalid_request', 'A body of any length takes no Idempotency-Key.');
     const pieces = bodyPieces(request, exchange, instance.timeoutMs);
     const value = await route.bodyFlow.handle({ params, body: pieces }, exchange, undefined);
     await sendValue(exchange, route, value);
@@ -208,7 +237,26 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
   const input = read instanceof Promise ? await read : read;
   exchange.limitTo(route.timeoutMs?.(input) ?? instance.timeoutMs);
   refuseReader(route, exchange);
+  if (isOnce(route, request, instance)) {
+    const { method, url: target, headers } = request;
+    await serveOnce(exchange, instance, { method, target, headers, body }, async (context) =>
+      completeJson(route, await route.handle(input, context, undefined)),
+    );
+    return;
+  }
   await sendValue(exchange, route, await route.handle(input, exchange, undefined));
+}
+
+async function completeJson({ changesData }: JsonRoute, value: unknown): Promise<FinalReply> {
+  const reply = value instanceof Reply ? value : new Reply(200, value);
+  const { status, headers } = reply;
+  return {
+    status,
+    contentType: JSON_TYPE,
+    body: await jsonOf(reply.body),
+    headers,
+    hasChangedData: changesData,
+  };
 }
 
 /** A request that is wrong in itself is told so first. @throws HttpError 403 */

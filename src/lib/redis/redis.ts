@@ -11,6 +11,8 @@ export interface RedisStoreOptions {
   readonly connectTimeoutMs: number;
   /** How long the answer to a command may take, in ms. */
   readonly commandTimeoutMs: number;
+  /** Connects when it is asked to. */
+  readonly isLazy?: boolean;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
 }
@@ -26,6 +28,7 @@ export function openRedis({
   url,
   connectTimeoutMs,
   commandTimeoutMs,
+  isLazy = false,
   log,
   lifecycle,
 }: RedisStoreOptions): Redis {
@@ -34,6 +37,7 @@ export function openRedis({
     connectTimeout: connectTimeoutMs,
     commandTimeout: commandTimeoutMs,
     connectionName: 'portico access',
+    lazyConnect: isLazy,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempts) => Math.min(attempts * 50, LONGEST_PAUSE_MS),

@@ -103,6 +103,17 @@ export const missingReason = (env: string) =>
       'Set by npm start: why the backend could not be started. For the log and, with http.metricsToken, /readyz; the service joins when the backend is there.',
     );
 
+/** For how long the same `Idempotency-Key` gets the same reply. */
+export const idempotencyWindow = () =>
+  z
+    .int()
+    .min(0)
+    .max(86_400)
+    .default(86_400)
+    .describe(
+      'Seconds for which a write with the header Idempotency-Key gets the same reply again (docs/operations.md). 0: the header says nothing.',
+    );
+
 /** Milliseconds, at least `min`. */
 export const milliseconds = (byDefault: number, min = 1) =>
   z.int().min(min).max(86_400_000).default(byDefault);

@@ -138,3 +138,8 @@ function causes(error: unknown): (Error & { type?: string; code?: string })[] {
   for (let link = error; types.isNativeError(link) && chain.length < 6; link = link.cause) chain.push(link);
   return chain;
 }
+
+/** Whether what failed so wrote no record. Of several, some may be written although another was refused. */
+export function changedNothing({ code, hasDoneNothing }: HttpError): boolean {
+  return hasDoneNothing || code === 'forbidden' || code === 'overloaded' || code === 'stopping';
+}

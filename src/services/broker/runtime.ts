@@ -5,7 +5,7 @@ import type { ServiceInstance, ServiceRuntime } from '../service.js';
 import { AccessTable } from './access.js';
 import { ClusterCounters } from './cluster-counters.js';
 import type { BrokerDeps } from './deps.js';
-import { formatError, refusalOf } from './errors.js';
+import { changedNothing, formatError, refusalOf } from './errors.js';
 import { ConsumerInstances } from './group/consumer-instances.js';
 import { Coordinators } from './group/coordinators.js';
 import { InstanceShares } from './group/instance-shares.js';
@@ -76,6 +76,15 @@ function openCluster(
     bodyLimit: config.bodyLimit,
     timeoutMs,
     backends: [{ name: 'kafka', check }],
+    ...(config.idempotencyWindow === 0
+      ? {}
+      : {
+          idempotency: {
+            calls: runtime.keptCalls,
+            windowMs: config.idempotencyWindow * 1_000,
+            changedNothing,
+          },
+        }),
   };
 }
 

@@ -3,6 +3,7 @@ import { HOST_AND_PORT } from '../../lib/address.js';
 import { oauthSettings } from '../../lib/outbound/access-token.js';
 import {
   basePath,
+  idempotencyWindow,
   instanceName,
   milliseconds,
   missingReason,
@@ -150,6 +151,7 @@ const cluster = z.strictObject({
     .max(512 * 1024 * 1024)
     .default(10 * 1024 * 1024)
     .describe('Largest request body in bytes.'),
+  idempotencyWindow: idempotencyWindow(),
   timeoutMs: milliseconds(10_000, 100).describe(
     'Deadline of a request in ms; fetch and consume get 10 s beyond the time they ask for instead.',
   ),

@@ -67,3 +67,12 @@ export function waitedTooLong(): HttpError {
 export function tooMuchUnsent(): HttpError {
   return new HttpError('overloaded', 'Too much waits to be sent to Redis; nothing was executed');
 }
+
+const AMBIGUOUS: ReadonlySet<HttpError['code']> = new Set([
+  ...(['backend_error', 'outcome_unknown', 'timeout', 'client_gone', 'internal'] as const),
+]);
+
+/** Whether what failed so was not executed: what is refused is refused as a whole, and 503 says so. */
+export function changedNothing({ code }: HttpError): boolean {
+  return !AMBIGUOUS.has(code);
+}

@@ -52,6 +52,7 @@ export const routes: readonly RawRoute<KvDeps>[] = [
   {
     kind: 'raw',
     operationId: 'kv.pipeline',
+    isKeyed: true,
     summary: 'Several commands in order, each with a result or an error of its own.',
     methods: ['POST'],
     path: '/pipeline',
@@ -63,6 +64,7 @@ export const routes: readonly RawRoute<KvDeps>[] = [
   {
     kind: 'raw',
     operationId: 'kv.transaction',
+    isKeyed: true,
     summary: 'Several commands as one atomic transaction.',
     methods: ['POST'],
     path: '/multi-exec',
@@ -74,6 +76,7 @@ export const routes: readonly RawRoute<KvDeps>[] = [
   {
     kind: 'raw',
     operationId: 'kv.command',
+    isKeyed: true,
     summary: 'One command as a JSON array.',
     methods: ['POST'],
     path: '/',
@@ -87,6 +90,7 @@ export const routes: readonly RawRoute<KvDeps>[] = [
     kind: 'raw',
     prefix: true,
     operationId: 'kv.path',
+    isKeyed: true,
     summary: 'One command in the path; a body becomes its last argument, query parameters follow it.',
     methods: ['GET', 'HEAD', 'POST', 'PUT'],
     path: '/',

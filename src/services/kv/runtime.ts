@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { bindRoutes } from '../../http/route.js';
 import { parseAddress } from '../../lib/address.js';
+import { RedisKeptCalls } from '../../lib/kept-calls/redis-kept-calls.js';
 import type { ReleaseRegistry } from '../../lib/lifecycle.js';
 import type { Logger } from '../../lib/logger.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
@@ -9,7 +10,7 @@ import { databaseTokens } from './auth/database-tokens.js';
 import { KvClient } from './database/client.js';
 import { openReplicas } from './database/database-replicas.js';
 import { createEmulations } from './emulations/emulations.js';
-import { formatError } from './errors.js';
+import { changedNothing, formatError } from './errors.js';
 import { KvMetrics } from './metrics.js';
 import { mountOf } from './mount.js';
 import type { Endpoint } from './redis/connection.js';
@@ -17,6 +18,7 @@ import { type Denials, denialsOf } from './redis/denials.js';
 import { endpointOf, sentinelsOf } from './redis/endpoint.js';
 import { SentinelWatch } from './redis/sentinel-watch.js';
 import { type Freshness, syncTokens } from './replicas/sync-token.js';
+import { RespError, type RespValue } from './resp/resp-decoder.js';
 import { routes } from './routes.js';
 import type { DatabaseSettings, KvSettings } from './settings.js';
 
@@ -82,7 +84,25 @@ function openDatabase(
     bodyLimit,
     timeoutMs,
     backends: [{ name: 'redis', check: () => client.check() }],
+    ...idempotencyOf(database, client),
   };
+}
+
+/** What Portico itself keeps in a database begins so; see also `api/daily-quota.ts`. */
+const KEPT_PREFIX = 'portico:idempotency:';
+
+function idempotencyOf({ idempotencyWindow }: DatabaseSettings, client: KvClient) {
+  if (idempotencyWindow === 0) return {};
+  const calls = new RedisKeptCalls(KEPT_PREFIX, (command) =>
+    client.send([command as string[]], ([reply]) => textOf(reply)),
+  );
+  return { idempotency: { calls: () => calls, windowMs: idempotencyWindow * 1_000, changedNothing } };
+}
+
+/** @throws RespError what Redis refuses */
+function textOf(reply: RespValue | undefined): string | null {
+  if (reply instanceof RespError) throw reply;
+  return reply === null || reply === undefined ? null : String(reply);
 }
 
 /** The address of the primary, however it is found. */

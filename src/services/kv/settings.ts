@@ -4,6 +4,7 @@ import {
   backendUrl,
   basePath,
   clientSecret,
+  idempotencyWindow,
   instanceName,
   milliseconds,
   missingReason,
@@ -133,6 +134,7 @@ const databaseFields = z.strictObject({
   timeoutMs: milliseconds(10_000, 100).describe(
     'A request whose body is there is answered by then (504). Redis silent for so long while replies are due: the connection is given up.',
   ),
+  idempotencyWindow: idempotencyWindow(),
   connectTimeoutMs: milliseconds(5_000, 100).describe('How long one attempt to connect to Redis may take.'),
   exclusiveConnections: z
     .int()

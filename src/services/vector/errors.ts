@@ -62,3 +62,11 @@ export async function translated<T>(work: () => Promise<T>): Promise<T> {
     throw translateError(error);
   }
 }
+
+/**
+ * Whether a call that failed so may be made again with its key. Writes of vectors set what they are given: made twice they come
+ * to the same, so that what may or may not have been written is no reason against it.
+ */
+export function changedNothing(_error: HttpError): boolean {
+  return true;
+}

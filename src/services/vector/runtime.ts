@@ -1,6 +1,8 @@
 import { bindRoutes } from '../../http/route.js';
+import { PostgresKeptCalls } from '../../lib/kept-calls/postgres-kept-calls.js';
+import { quoteIdentifier } from '../../lib/postgres/postgres.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
-import { formatError } from './errors.js';
+import { changedNothing, formatError } from './errors.js';
 import { VectorMetrics } from './metrics.js';
 import { mountOf } from './mount.js';
 import { PreparedIndex } from './prepared-index.js';
@@ -27,6 +29,7 @@ export function openVector(config: VectorSettings, runtime: ServiceRuntime): rea
         counters: metrics.watch(settings.name),
       }),
   );
+  const calls = new PostgresKeptCalls(database, `${quoteIdentifier(schema)}.kept_calls`);
   return indexes.map((index) => {
     const { settings } = index;
     return {
@@ -36,6 +39,11 @@ export function openVector(config: VectorSettings, runtime: ServiceRuntime): rea
       bodyLimit: settings.bodyLimit,
       timeoutMs: settings.timeoutMs,
       backends: [{ name: 'postgres', check: () => index.check() }],
+      ...(settings.idempotencyWindow === 0
+        ? {}
+        : {
+            idempotency: { calls: () => calls, windowMs: settings.idempotencyWindow * 1_000, changedNothing },
+          }),
     };
   });
 }

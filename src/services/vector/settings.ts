@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   basePath,
   clientSecret,
+  idempotencyWindow,
   instanceName,
   milliseconds,
   missingReason,
@@ -116,6 +117,7 @@ const indexSettings = z
       .default(64 * MIB)
       .describe('Largest request body in bytes; 1,000 vectors of 1,536 dimensions take about 30 MB of JSON.'),
     timeoutMs: milliseconds(30_000).describe('Deadline of a request in ms (504).'),
+    idempotencyWindow: idempotencyWindow(),
     maxTopK: z.int().min(1).max(10_000).default(1_000).describe('Largest topK of a query.'),
     maxPage: z
       .int()

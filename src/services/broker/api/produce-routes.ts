@@ -12,6 +12,7 @@ const errors = [400, 401, 403, 404, 413, 503, 504] as const;
 export const produceRoutes: readonly Route<BrokerDeps>[] = [
   brokerRoute({
     operationId: 'broker.produce',
+    isKeyed: true,
     summary: 'Writes one record or several, each to the topic that it names.',
     methods: ['GET', 'POST'],
     changesData: true,
@@ -26,6 +27,7 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.produceToTopic',
+    isKeyed: true,
     summary: 'Writes one record or several to a topic.',
     methods: ['GET', 'POST'],
     changesData: true,
@@ -41,6 +43,7 @@ export const produceRoutes: readonly Route<BrokerDeps>[] = [
   }),
   brokerRoute({
     operationId: 'broker.produceFromPath',
+    isKeyed: true,
     summary: 'Writes the text in the path as one record.',
     methods: ['GET'],
     changesData: true,

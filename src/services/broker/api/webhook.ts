@@ -39,6 +39,7 @@ function headerText(value: string): string {
 const webhook: RawRoute<BrokerDeps> = {
   kind: 'raw',
   operationId: 'broker.webhook',
+  isKeyed: true,
   summary: 'Writes the body, whatever it is, as one record; further headers become headers of the record.',
   methods: ['GET', 'POST'],
   changesData: true,

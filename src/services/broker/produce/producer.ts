@@ -1,7 +1,7 @@
 import type { HttpError } from '../../../http/errors.js';
 import { sliced } from '../../../lib/slices.js';
 import type { ClusterCounters } from '../cluster-counters.js';
-import { kafkaRefusal } from '../errors.js';
+import { kafkaRefusal, translateError } from '../errors.js';
 import { createPartitioner } from '../kafka/client.js';
 import type { Cluster } from '../kafka/cluster.js';
 import { partitionKey, unknownPartition } from '../kafka/partitions.js';
@@ -12,6 +12,13 @@ import type { Metadata, RecordInput } from '../schemas.js';
 import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
+
+/** Nothing was sent yet. @throws HttpError */
+function failedBefore(thrown: unknown): never {
+  const error = translateError(thrown);
+  error.hasDoneNothing = true;
+  throw error;
+}
 
 /** Writes records, acknowledged by all replicas in sync; what concurrent requests write goes out together. */
 export class Producer {
@@ -35,7 +42,7 @@ export class Producer {
    * @throws HttpError the first failure; its message says how many of the records were written all the same
    */
   async produce(inputs: readonly RecordInput[], asker: Asker): Promise<Metadata[]> {
-    const topics = await this.topicsFor(inputs);
+    const topics = await this.topicsFor(inputs).catch(failedBefore);
     const pending = new PendingProduce(inputs.length, asker, performance.now() + this.timeoutMs);
     const sending = sliced(this.sendAll(inputs, topics, pending));
     if (sending instanceof Promise) await sending;

@@ -134,6 +134,7 @@ function routeOf<S extends Schemas, R extends z.ZodType>(
     errors: [400, 403, 422, ...errors],
     changesData: writes,
     isUndocumented,
+    isKeyed: writes,
     ...(besideJson === undefined ? {} : { besideJson }),
     ...(audit === undefined ? {} : { audit }),
     ...(parseBody === undefined ? {} : { parseBody }),

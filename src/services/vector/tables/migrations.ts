@@ -1,4 +1,5 @@
 import { HttpError } from '../../../http/errors.js';
+import { keptCallsTable } from '../../../lib/kept-calls/postgres-kept-calls.js';
 import {
   classifyDatabaseError,
   type Migration,
@@ -100,6 +101,15 @@ export function migrations(schema: string): Migration[] {
           const dense = comparison(similarity, dimension, storage);
           for (const text of repeatedVectorsTexts(tables, dense)) await connection.query(text);
         }
+      },
+    },
+    {
+      id: 6,
+      name: 'calls with a key',
+      tables: ['kept_calls'],
+      up: async (connection) => {
+        await connection.query(keptCallsTable(`${s}.kept_calls`));
+        await connection.query(`create index on ${s}.kept_calls (expires_at)`);
       },
     },
   ];
