@@ -18,7 +18,7 @@ class UsageError extends Error {}
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** @typedef {{detach?: boolean, config?: string}} Options config: an absolute path */
+/** @typedef {{detach?: boolean, config?: string} & import('../conform/conform.mjs').ConformOptions & import('../move/import.mjs').ImportOptions} Options config: an absolute path */
 
 /** Runs one of the gateway's own commands in this process, which goes on as the gateway. */
 async function gateway(words, /** @type {Options} */ { config }) {
@@ -97,6 +97,26 @@ const commands = {
     node: 'fetched',
     run: (options) => gateway(['openapi'], options),
   },
+  conform: {
+    synopsis:
+      'conform --service NAME --url URL --token TOKEN [--against URL2 --token2 TOKEN2] [--topic TOPIC]',
+    about:
+      'ask a server, or two side by side, whether it does what the contract says; of kv, vector, broker or queue',
+    options: ['service', 'url', 'token', 'against', 'token2', 'topic'],
+    node: 'any',
+    run: async (options) => (await import('../conform/conform.mjs')).conform(options),
+  },
+  import: {
+    synopsis:
+      'import --service kv|vector --from URL --from-token TOKEN --to URL2 --to-token TOKEN2 [--match PATTERN] [--state FILE]',
+    about: 'copy all keys, or all records of an index, from one server to another; started again, it goes on',
+    options: ['service', 'from', 'from-token', 'to', 'to-token', 'match', 'state'],
+    node: 'any',
+    run: async ({ state, ...options }) => {
+      const file = state === undefined ? {} : { state: resolve(userFolder(), state) };
+      return (await import('../move/import.mjs')).importFrom({ ...options, ...file });
+    },
+  },
   settings: {
     synopsis: 'settings [yaml]',
     about: 'print every configuration key, as a table or as a file',
@@ -107,8 +127,10 @@ const commands = {
 };
 
 function help() {
-  const rows = Object.values(commands).map(
-    ({ synopsis, about }) => `  portico ${synopsis.padEnd(34)}${about}`,
+  const rows = Object.values(commands).map(({ synopsis, about }) =>
+    synopsis.length < 34
+      ? `  portico ${synopsis.padEnd(34)}${about}`
+      : `  portico ${synopsis}\n${' '.repeat(44)}${about}`,
   );
   return `portico ${version}: one HTTP front for Redis, Kafka, Postgres with pgvector, and RabbitMQ
 
@@ -124,6 +146,12 @@ says which is missing); 3 nothing runs (status); 64 wrong command line; 78 wrong
 /** Words of parseArgs end in hints for programmers. */
 const firstSentence = (text) => text.split(/\. |\n/)[0].replace(/\.$/, '');
 
+/** Options with a text, of `conform` and `import`. */
+const texts = [
+  ...['service', 'url', 'token', 'against', 'token2', 'topic'],
+  ...['from', 'from-token', 'to', 'to-token', 'match', 'state'],
+];
+
 function parsed(argv) {
   try {
     return parseArgs({
@@ -132,6 +160,7 @@ function parsed(argv) {
       options: {
         detach: { type: 'boolean', short: 'd' },
         config: { type: 'string' },
+        ...Object.fromEntries(texts.map((name) => [name, { type: /** @type {const} */ ('string') }])),
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },

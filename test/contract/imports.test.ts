@@ -98,7 +98,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],
   // what lies beside these is what users call
-  compose: ['launcher', 'install', 'backends', 'docker', 'native', 'state', 'processes'],
+  compose: ['launcher', 'conform', 'move', 'install', 'backends', 'docker', 'native', 'state', 'processes'],
 };
 
 it.each(Object.entries(ROOMS))('lets imports between the rooms of %s run one way', (folder, rooms) => {
