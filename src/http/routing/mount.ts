@@ -18,12 +18,13 @@ import {
   Pieces,
   type Principal,
   type RawReply,
+  type RawRequest,
   Reply,
   type RequestLimits,
 } from '../route.js';
 import { challenge, gateOf } from './auth.js';
 import { checked, inputOf } from './input.js';
-import { type FinalReply, hasKey, serveOnce } from './keyed-call.js';
+import { type FinalReply, hasKey, type KeyedRequest, serveOnce } from './keyed-call.js';
 
 export type MountedRequest = Request & { exchange: Exchange };
 type JsonRoute = Extract<BoundRoute, { kind: 'json' }>;
@@ -190,9 +191,7 @@ async function serveRaw(
   const { method, url: target, originalUrl, headers: given } = request;
   const raw = { method, target, originalTarget: originalUrl, headers: given, body };
   if (isOnce(route, request, instance)) {
-    await serveOnce(exchange, instance, raw, async (context) =>
-      complete(await route.handle(raw, context, undefined)),
-    );
+    await serveRawOnce(route, raw, exchange, instance);
     return;
   }
   const reply = await route.handle(raw, exchange, undefined);
@@ -206,6 +205,30 @@ async function serveRaw(
   }
   const { status, contentType = JSON_TYPE, headers, hasChangedData } = reply;
   exchange.send(status, contentType, reply.body, headers, hasChangedData);
+}
+
+/** Apart, as requests without a key have no use for its closure. */
+function serveRawOnce(
+  route: Extract<BoundRoute, { kind: 'raw' }>,
+  raw: RawRequest,
+  exchange: Exchange,
+  instance: ServiceInstance,
+): Promise<void> {
+  return serveOnce(exchange, instance, raw, async (context) =>
+    complete(await route.handle(raw, context, undefined)),
+  );
+}
+
+function serveJsonOnce(
+  route: JsonRoute,
+  input: never,
+  request: KeyedRequest,
+  exchange: Exchange,
+  instance: ServiceInstance,
+): Promise<void> {
+  return serveOnce(exchange, instance, request, async (context) =>
+    completeJson(route, await route.handle(input, context, undefined)),
+  );
 }
 
 function isOnce(route: BoundRoute, { headers }: Request, { idempotency }: ServiceInstance): boolean {
@@ -239,9 +262,7 @@ async function serveJson(route: JsonRoute, request: Request, instance: ServiceIn
   refuseReader(route, exchange);
   if (isOnce(route, request, instance)) {
     const { method, url: target, headers } = request;
-    await serveOnce(exchange, instance, { method, target, headers, body }, async (context) =>
-      completeJson(route, await route.handle(input, context, undefined)),
-    );
+    await serveJsonOnce(route, input, { method, target, headers, body }, exchange, instance);
     return;
   }
   await sendValue(exchange, route, await route.handle(input, exchange, undefined));

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import findMyWay from 'find-my-way';
+import type { Span } from '../../lib/traces/span.js';
 import { badPath, HttpError } from '../errors.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
@@ -82,21 +83,27 @@ export function routeTable(
     if (place?.keepsFragment !== true && url.includes('#')) place = find(pathOf(url));
     if (place == null) return false;
     request.url = slashed(url.slice(place.mountLength));
-    const { serve } = place;
     const admitted = place.admit(request, response);
-    if (admitted instanceof Promise)
-      void admitted.then((exchange) => {
-        if (exchange !== undefined && !exchange.isOver) serveTraced(exchange, serve, request);
-      });
-    else if (admitted !== undefined) serveTraced(admitted, serve, request);
+    if (admitted instanceof Promise) serveLater(admitted, place, request);
+    else if (admitted !== undefined) serveNow(admitted, place, request);
     return true;
   };
 }
 
-/** What it asks of backends then lies in the span of the request. */
-function serveTraced({ span }: Exchange, serve: Place['serve'], request: IncomingMessage): void {
-  if (span === undefined) serve(request as MountedRequest);
-  else span.run(() => serve(request as MountedRequest));
+function serveNow({ span }: Exchange, place: Place, request: IncomingMessage): void {
+  if (span === undefined) place.serve(request as MountedRequest);
+  else serveInSpan(span, place, request);
+}
+
+/** What it asks of backends then lies in the span. Apart, as is what follows: other requests have no use for the closure. */
+function serveInSpan(span: Span, place: Place, request: IncomingMessage): void {
+  span.run(() => place.serve(request as MountedRequest));
+}
+
+function serveLater(admitted: Promise<Exchange | undefined>, place: Place, request: IncomingMessage): void {
+  void admitted.then((exchange) => {
+    if (exchange !== undefined && !exchange.isOver) serveNow(exchange, place, request);
+  });
 }
 
 interface PatternPlace {
