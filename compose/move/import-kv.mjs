@@ -5,6 +5,8 @@ import { eachOf } from './rest-client.mjs';
 
 /** Keys that are moved at once. */
 const atOnce = 8;
+/** Longer strings are moved one by one. */
+const smallBytes = 16 * 1024;
 /** A key is begun anew so often when a write fails. */
 const tries = 3;
 /** A lifetime may be measured so much apart, in ms. */
@@ -31,26 +33,24 @@ export async function importKv(from, to, state, print) {
   } while (cursor !== '0');
 }
 
+/**
+ * A key whose name is text, as it was met.
+ * @typedef {{key: string, type: string, bytes: number, ttl: (() => number) | undefined}} Met
+ */
+
 /** @returns {Promise<string[]>} what could not be moved */
 async function movePage(source, target, keys) {
   /** @type {string[]} */
   const failed = [];
   const isText = (key) => isUtf8(key);
-  const named = keys.filter(isText).map(String);
-  const readAt = performance.now();
-  const facts = await source.pipeline(
-    named.flatMap((key) => [
-      ['TYPE', key],
-      ['PTTL', key],
-    ]),
-  );
-  const all = named.map((key, i) => ({
-    key,
-    type: String(facts[2 * i]),
-    ttl: ttlOf(facts[2 * i + 1], readAt),
-  }));
+  const all = await metKeys(source, keys.filter(isText).map(String));
+  const isSmall = ({ type, bytes }) => type === 'string' && bytes <= smallBytes;
+  const left = await moveStrings(source, target, all.filter(isSmall));
   const moving = [
-    ...all.map(({ key, type, ttl }) => ({ key, move: () => moveKey(source, target, key, type, ttl) })),
+    ...[...left, ...all.filter((one) => !isSmall(one))].map((met) => ({
+      key: met.key,
+      move: () => moveKey(source, target, met),
+    })),
     ...keys.filter((key) => !isText(key)).map((key) => ({ key, move: () => moveWhole(source, target, key) })),
   ];
   await eachOf(moving, atOnce, async ({ key, move }) => {
@@ -58,6 +58,60 @@ async function movePage(source, target, keys) {
     if (reason !== undefined) failed.push(`${key}: ${reason}`);
   });
   return failed;
+}
+
+/** @returns {Promise<Met[]>} */
+async function metKeys(source, keys) {
+  const readAt = performance.now();
+  // of what is no string it is refused
+  const facts = await source.pipeline(
+    keys.flatMap((key) => [
+      ['TYPE', key],
+      ['PTTL', key],
+      ['STRLEN', key],
+    ]),
+  );
+  return keys.map((key, i) => ({
+    key,
+    type: String(facts[3 * i]),
+    bytes: Number(facts[3 * i + 2]),
+    ttl: ttlOf(facts[3 * i + 1], readAt),
+  }));
+}
+
+/**
+ * Small strings, many in one request.
+ * @param {Met[]} all
+ * @returns {Promise<Met[]>} those that want a look of their own: bytes, short lifetimes, what is not the same there
+ */
+async function moveStrings(source, target, all) {
+  const values = await source.pipeline(all.map(({ key }) => ['GET', key]));
+  const isPlain = (value, ttl) =>
+    Buffer.isBuffer(value) && isUtf8(value) && (ttl === undefined || ttl() > 2 * ttlSlackMs);
+  const plain = all
+    .map((met, i) => ({ met, value: values[i] }))
+    .filter(({ met, value }) => isPlain(value, met.ttl));
+  await target.pipeline(
+    plain.map(({ met: { key, ttl }, value }) => [
+      ...['SET', key, String(value)],
+      ...(ttl === undefined ? [] : ['PX', ttl()]),
+    ]),
+  );
+  const there = await target.pipeline(
+    plain.flatMap(({ met: { key } }) => [
+      ['GET', key],
+      ['PTTL', key],
+    ]),
+  );
+  const done = new Set(
+    plain
+      .filter(
+        ({ met: { ttl }, value }, i) =>
+          bytesOf(there[2 * i]).equals(value) && isSameTtl(Number(there[2 * i + 1]), ttl),
+      )
+      .map(({ met }) => met),
+  );
+  return all.filter((met) => !done.has(met));
 }
 
 /** @returns {Promise<string | undefined>} why it cannot be done */
@@ -78,7 +132,7 @@ function ttlOf(pttl, readAt) {
 }
 
 /** @throws {Error} for what may go better the next time @returns {Promise<string | undefined>} */
-async function moveKey(source, target, key, type, ttl) {
+async function moveKey(source, target, { key, type, ttl }) {
   if (type === 'none') return undefined;
   if (type === 'string') return moveString(source, target, key, ttl);
   const rows = await source.contents(key, type);
@@ -147,9 +201,13 @@ async function expire(target, key, ttl) {
 
 async function verifiedTtl(target, key, ttl) {
   const there = Number(await target.run('PTTL', key));
-  if (ttl === undefined) return there === -1 ? undefined : 'has another lifetime there';
+  return isSameTtl(there, ttl) ? undefined : 'has another lifetime there';
+}
+
+function isSameTtl(there, ttl) {
+  if (ttl === undefined) return there === -1;
   const left = ttl();
-  return left <= 0 || Math.abs(there - left) < ttlSlackMs ? undefined : 'has another lifetime there';
+  return left <= 0 || Math.abs(there - left) < ttlSlackMs;
 }
 
 /** Modules order the members of an object as they like. */

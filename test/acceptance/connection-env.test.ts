@@ -25,6 +25,7 @@ const script = (name: string, ...args: string[]) =>
 beforeAll(async () => {
   kafka = await kafkaNamespace();
   const document = {
+    admin: { schema: `${NAME}_access` },
     vector: { database: { schema: `${NAME}_vector` }, indexes: [{ dimension: 3 }] },
     broker: { clusters: [{ topics: [] }] },
     queue: { schema: NAME, prefix: SHARED_PREFIX, allowedDestinations: ['127.0.0.1'] },
@@ -45,6 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await script('stop');
   await dropSchema(`${NAME}_vector`);
+  await dropSchema(`${NAME}_access`);
   await removeQueueService(NAME);
   await kafka.dispose();
   rmSync(folder, { recursive: true });

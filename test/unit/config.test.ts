@@ -227,6 +227,28 @@ describe('wrong configurations', () => {
     expect(problemsOf({ http: { ...http, host: '127.0.0.1' } })).toEqual([]);
   });
 
+  it('have an administrator whose token is weak, whose tokens nobody could keep, or who takes the place of a service', () => {
+    const token = 'an-administrators-token-0123456789';
+    const off = () => ({ enabled: false });
+    const others = { vector: off(), queue: off() };
+    expect(problemsOf({ http: { host: '0.0.0.0' }, admin: { token: 'short' } })).toEqual([
+      expect.stringMatching(/admin\.token: too weak/),
+    ]);
+    const unkept = [expect.stringMatching(/admin\.storeUrl: no service has a Postgres or a plain Redis/)];
+    expect(problemsOf({ ...others, kv: off(), admin: { token } })).toEqual(unkept);
+    expect(problemsOf({ ...others, kv: { databases: [{ cluster: true }] }, admin: { token } })).toEqual(
+      unkept,
+    );
+    expect(problemsOf({ ...others, admin: { token } })).toEqual([]);
+    expect(problemsOf({ ...others, kv: off(), admin: { token, storeUrl: 'redis://host' } })).toEqual([]);
+    const kv = { databases: [{ path: '/admin' }] };
+    expect(problemsOf({ kv, admin: { token } })).toEqual([
+      'configuration: two entries are served at the path /admin',
+    ]);
+    expect(problemsOf({ kv })).toEqual([]);
+    expect(problemsOf({ kv, http: { operationsPort: 9_000 }, admin: { token } })).toEqual([]);
+  });
+
   it.each(['redis://host/name', 'redis:///tmp/redis.sock', 'redis://user:%zz@host'])(
     'name %s, which would be read as another address',
     (url) =>
