@@ -2,15 +2,17 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../compose/state/profile.mjs';
+import { thirdPartyPage } from './third-party.mjs';
 
-// Renews what the documentation takes from the schemas: config/openapi.json, config/portico.yaml, the table in docs/configuration.md; and
-// what the start scripts know of services: compose/state/services.json, and the variables in compose.yaml and test-tokens.env.
+// Renews what the documentation takes from the schemas: config/openapi.json, config/portico.yaml, the table in docs/configuration.md; what the lock
+// file says of licences: docs/third-party.md; and what the start scripts know of services: compose/state/services.json, and the variables in compose.yaml and test-tokens.env.
 const gateway = (...command) =>
   execFileSync(process.execPath, [join(root, 'dist/main.js'), ...command], { encoding: 'utf8' });
 
 writeFileSync(join(root, 'config/openapi.json'), gateway('openapi'));
 writeFileSync(join(root, 'config/portico.yaml'), gateway('settings', 'yaml'));
 writeFileSync(join(root, 'compose/state/services.json'), gateway('services'));
+writeFileSync(join(root, 'docs/third-party.md'), thirdPartyPage());
 
 /** Puts `content` between the two marks of a file. */
 function renew(file, marked, content) {

@@ -94,6 +94,9 @@ it('names the servers as they are configured, whatever stands before the gateway
   expect(urls({ host: '0.0.0.0', port: 80 })).toEqual(['/', 'http://127.0.0.1:80']);
   expect(urls({ host: '::1' })).toEqual(['/', 'http://[::1]:8070']);
   expect(urls({ operationsPort: 9_000 })).toEqual(['http://127.0.0.1:8070']);
+  const plain = httpSettings.parse({});
+  const secure = { ...plain, tls: { ...plain.tls, cert: 'cert.pem', key: 'key.pem' } };
+  expect(serversOf(secure)[1]?.url).toBe('https://127.0.0.1:8070');
   expect(document.servers.map(({ url }) => url)).toEqual(['http://127.0.0.1:8070']);
 });
 
