@@ -21,6 +21,7 @@ const needs = {
   compose: [],
   package: ['redis'],
   openapi: allBackends,
+  examples: ['redis', 'postgres', 'rabbitmq'],
 };
 
 /** @param {string} path of a test file or a folder of them, from the root */

@@ -18,6 +18,7 @@ describe('cutting the destination from the request target', () => {
     ['/https://example.com?&&a', 'https://example.com?&&a'],
     ['/https:/example.com/a', 'https://example.com/a'],
     ['/https%3A%2F%2Fexample.com%2Fa%3Fb%3Dc+d', 'https://example.com/a?b=c+d'],
+    ['/https:%2F%2Fexample.com%2Fa', 'https://example.com/a'],
     ['/HTTP://Example.com/A', 'HTTP://Example.com/A'],
     ['/my-group', 'my-group'],
     ['', ''],

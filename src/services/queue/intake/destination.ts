@@ -80,7 +80,8 @@ function problemOf(text: string): string {
 }
 
 function repairScheme(path: string): string {
-  const unescaped = /^https?%3a/i.test(path) ? decoded(path) : path;
+  // Go's url.PathEscape leaves the colon as it is
+  const unescaped = /^https?(%3a|:%2f)/i.test(path) ? decoded(path) : path;
   return unescaped.replace(/^(https?:)\/(?!\/)/i, '$1//');
 }
 
