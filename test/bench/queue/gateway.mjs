@@ -8,7 +8,7 @@ import { compiled } from '../../support/compiled.mjs';
 import { startServer } from '../server-process.mjs';
 
 /** A gateway of its own with only the queue service, under names of its own, which `stop` removes again. */
-export async function startQueueGateway(args = []) {
+export async function startQueueGateway(args = [], onLine = undefined) {
   const name = `bench_queue_${randomBytes(4).toString('hex')}`;
   const signingKeys = [1, 2].map(() => `sig_${randomBytes(24).toString('base64url')}`);
   const token = randomBytes(24).toString('base64url');
@@ -32,6 +32,7 @@ export async function startQueueGateway(args = []) {
       PORTICO_RABBITMQ_URL: process.env.PORTICO_RABBITMQ_URL,
       PORTICO_DATABASE_URL: process.env.PORTICO_DATABASE_URL,
     },
+    onLine,
     portOf: (line) => Number(/"port":(\d+).*"msg":"listening"/.exec(line)?.[1]) || undefined,
   });
   await untilReady(server.port);
