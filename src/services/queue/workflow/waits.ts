@@ -270,10 +270,15 @@ export class Waits {
   ): Promise<{ later: Run; messageId: string } | undefined> {
     const { rows, config, now } = this.tools;
     const messageId = newMessageId(now());
-    const body = Buffer.from(await jsonText(endedStep(kept, event, end)));
     const { maxRunBytes } = config.workflow;
+    const demandRoomFor = (bytes: number) => {
+      if (run.stepsBytes + bytes > maxRunBytes) throw new RunIsFull(run.no, maxRunBytes);
+    };
+    // what is too large need not be made first, which takes time with the run locked
+    if ('data' in end) demandRoomFor(Math.ceil(end.data.length / 3) * 4);
+    const body = Buffer.from(await jsonText(endedStep(kept, event, end)));
     // that its time is over ends a wait in any case
-    if ('data' in end && run.stepsBytes + body.length > maxRunBytes) throw new RunIsFull(run.no, maxRunBytes);
+    if ('data' in end) demandRoomFor(body.length);
     const later = await rows.append(connection, run, {
       ...placeOf(kept.step),
       kind: 'result',
