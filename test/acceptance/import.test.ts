@@ -116,7 +116,7 @@ test('kv: every type, bytes and lifetimes, and it goes on where it was ended', a
   expect(await target.hgetall('hash')).toEqual(await source.hgetall('hash'));
   expect((await target.smembers('set')).sort()).toEqual(['', 'OK', 'one']);
   expect(await target.smembersBuffer('set of bytes')).toEqual([Buffer.from([255, 1])]);
-  expect(await target.zrange('sorted', 0, -1, 'WITHSCORES')).toEqual(['b', '-inf', 'a', '1.5', 'c', '3']);
+  expect(await target.zrange('sorted', '0', '-1', 'WITHSCORES')).toEqual(['b', '-inf', 'a', '1.5', 'c', '3']);
   expect(await target.xrange('stream', '-', '+')).toEqual(await source.xrange('stream', '-', '+'));
   expect(await target.xinfo('GROUPS', 'stream')).toEqual(
     expect.arrayContaining([expect.arrayContaining(['readers'])]),
