@@ -52,6 +52,8 @@ export default defineConfig({
         items: pages(
           ['Deploy', 'deploy'],
           ['Migrate', 'migrate'],
+          ['Moving data', 'moving'],
+          ['Tokens', 'tokens'],
           ['Test in CI', 'test-in-ci'],
           ['Troubleshoot', 'troubleshoot'],
           ['Docker', 'docker'],
