@@ -29,6 +29,7 @@ const BENCHES = [
   'queue-delayed',
   'queue-workflow',
   'tenants',
+  'floods',
 ];
 
 /** What a bench is not told, it chooses. */
@@ -36,9 +37,10 @@ const NUMBERS = ['rounds', 'seconds', 'connections', 'requests', 'seed', 'first'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: Object.fromEntries(NUMBERS.map((name) => [name, { type: 'string' }])),
+  options: Object.fromEntries([...NUMBERS, 'only'].map((name) => [name, { type: 'string' }])),
 });
-const load = { rounds: 5, ...Object.fromEntries(Object.entries(values).map(numeric)) };
+const { only, ...numbers } = values;
+const load = { rounds: 5, only, ...Object.fromEntries(Object.entries(numbers).map(numeric)) };
 const names = BENCHES.filter(
   (name) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
 );

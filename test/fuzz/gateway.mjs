@@ -56,6 +56,7 @@ export async function startWatched(document, environment) {
   return {
     port,
     url,
+    pid: child.pid,
     lines,
     hasExited: () => exited,
     calibrate: async () => (await ask('calibrate')).ms,

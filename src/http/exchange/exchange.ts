@@ -198,6 +198,8 @@ export class Exchange implements RouteContext {
     else if (this.stream !== undefined) this.stream.expire(now);
     else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
     if (this.isOver) return;
+    // nothing can come while replies before it keep its connection from being read
+    if (this.readingSince > 0 && this.request.socket.isPaused()) this.readingSince = now;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {
       this.fail(lateBody());
     } else if (now > this.deadline) {

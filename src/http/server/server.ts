@@ -13,7 +13,7 @@ import { JSON_TYPE } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import type { HttpSettings } from '../settings.js';
 import type { App } from './app.js';
-import { inTurns } from './bursts.js';
+import { inTurns, requestsOn } from './bursts.js';
 import { certificateEnd, type ServerTls, serverTls } from './server-tls.js';
 
 /** A new request on a kept connection may already be on its way when a stop begins: idle ones are closed only after so many ms. */
@@ -51,7 +51,10 @@ export async function listen(
     // Node reports this once and leaves the connection as it is
     const late = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
     if (late && core.isUnbounded(socket)) return;
-    void core.inputEnded(socket, late).then(() => answerClientError(error, socket, app, core));
+    const end = () =>
+      void core.inputEnded(socket, late).then(() => answerClientError(error, socket, app, core));
+    if (late && socket.isPaused()) endWhenLate(socket, core.settings.requestTimeoutMs, end);
+    else end();
   });
   // `Expect: 100-continue` is granted only when a handler reads the body, so a wrong token costs no upload
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
@@ -128,6 +131,21 @@ function secure(server: TlsServer, options: TlsOptions): void {
   // of options that it cannot use, the server has taken some by then
   createSecureContext(options);
   server.setSecureContext(options);
+}
+
+/**
+ * A request cannot come while replies before it keep its connection from being read, and Node does not say a second time that
+ * it is late. From then on it has its whole time again.
+ */
+function endWhenLate(socket: Socket, timeoutMs: number, end: () => void): void {
+  const before = requestsOn(socket);
+  const look = () => {
+    if (socket.destroyed) return;
+    if (requestsOn(socket) === before && !socket.isPaused()) end();
+    else endWhenLate(socket, timeoutMs, end);
+  };
+  const timer = setTimeout(look, timeoutMs);
+  socket.once('close', () => clearTimeout(timer));
 }
 
 async function drain(server: Server, connections: ReadonlySet<Socket>, capMs: number): Promise<void> {

@@ -10,6 +10,7 @@ import type { QueueDeletions } from './order/queue-deletions.js';
 import type { Schedules } from './schedules/schedules.js';
 import type { DeadLetterStore } from './store/dead-letter-store.js';
 import type { EventLog } from './store/event-log.js';
+import type { ListingConnections } from './store/listing-connections.js';
 import type { MessageIndex } from './store/message-index.js';
 import type { SigningKeys } from './store/signing-keys.js';
 import type { DeadRuns } from './workflow/dead-runs.js';
@@ -28,6 +29,7 @@ export interface QueueDeps extends AddressTools {
   readonly index: MessageIndex;
   readonly deadLetters: DeadLetterStore;
   readonly events: EventLog;
+  readonly listings: ListingConnections;
   readonly queues: OrderedQueues;
   readonly deletions: QueueDeletions;
   readonly flows: FlowControls;

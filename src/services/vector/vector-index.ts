@@ -1,6 +1,7 @@
 import { HttpError, toHttpError } from '../../http/errors.js';
 import { sliced } from '../../lib/slices.js';
 import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
+import { translated } from './errors.js';
 import type { IndexParts } from './index-parts.js';
 import { BulkUpdater } from './records/bulk-updater.js';
 import { packOne } from './records/components.js';
@@ -68,14 +69,15 @@ export class VectorIndex {
     const worker = async () => {
       for (let i = next++; i < prepared.length; i = next++) {
         const query = prepared[i] as PreparedQuery;
-        const connection = this.parts.database.within(signal, workOf(query));
         const row = meant[i]?.row;
-        if (row === undefined) results[i] = await this.searcher.search(connection, namespace, query);
-        else {
-          const wanted = { topK: query.topK + 1, without: undefined };
-          const { hits, plan } = await this.searcher.search(connection, namespace, query, wanted);
-          results[i] = { hits: hits.filter((hit) => hit.row !== row).slice(0, query.topK), plan };
-        }
+        const wanted = { topK: query.topK + (row === undefined ? 0 : 1), without: undefined };
+        const { hits, plan } = await translated(() =>
+          this.parts.database.hold(signal, workOf(query), (connection) =>
+            this.searcher.search(connection, namespace, query, wanted),
+          ),
+        );
+        const others = row === undefined ? hits : hits.filter((hit) => hit.row !== row).slice(0, query.topK);
+        results[i] = { hits: others, plan };
       }
     };
     await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { BoundRoute } from '../../../src/http/route.js';
-import { startHttpCore, TOKEN } from '../../support/http-instance.js';
+import { eventually } from '../../support/eventually.js';
+import { largeReply, startHttpCore, TOKEN } from '../../support/http-instance.js';
 import { RawClient } from '../../support/raw-client.js';
 import { stopAfterEach } from '../../support/stop-after-each.js';
 
@@ -85,3 +86,66 @@ it('takes up the request of another between thousands that one connection sent a
   expect(order.findIndex((path) => path.endsWith('other'))).toBeLessThan(1_500);
   for (const client of [many, other]) client.end();
 });
+
+it('has no more than nine requests of one connection at work at once, answered ones that wait included', async () => {
+  let atWork = 0;
+  let most = 0;
+  const waiting: (() => void)[] = [];
+  const slow: BoundRoute = {
+    kind: 'raw',
+    operationId: 'test.slow',
+    summary: 'Is at work until it is told to end.',
+    methods: ['GET'],
+    path: '/slow/:name',
+    reply: z.unknown(),
+    handle: async ({ target }) => {
+      atWork += 1;
+      most = Math.max(most, atWork);
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return { status: 200, body: target };
+    },
+  };
+  const core = later(await startHttpCore({}, { routes: [slow] }));
+  const COUNT = 300;
+  const client = await RawClient.open(core.port);
+  const request = (_: unknown, i: number) =>
+    `GET /test/slow/n${i}- HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
+  client.write(Array.from({ length: COUNT }, request).join(''));
+  for (let ended = 0; ended < COUNT; ended++) {
+    await eventually(() => expect(waiting.length).toBeGreaterThan(0));
+    // the latest first: all but the first are answered behind others
+    waiting.pop()?.();
+    if (ended % 9 === 8) atWork -= 9;
+  }
+  const answers = await client.until(new RegExp(`n${COUNT - 1}-$`));
+  expect(answers.match(/n\d+-/g)).toEqual(Array.from({ length: COUNT }, (_, i) => `n${i}-`));
+  expect(most).toBe(9);
+  client.end();
+});
+
+it.each([
+  ['http.bodyIdleTimeoutMs', { bodyIdleTimeoutMs: 400 }],
+  ['http.requestTimeoutMs', { requestTimeoutMs: 1_000 }],
+])(
+  'does not count as late (%s) what cannot come while the reply before it is not read',
+  async (_, settings) => {
+    const LARGE = 16 * 1024 * 1024;
+    const core = later(await startHttpCore(settings, { routes: [largeReply(LARGE), working([])] }));
+    const client = await RawClient.open(core.port);
+    client.socket.pause();
+    const head = `Host: a\r\nAuthorization: Bearer ${TOKEN}\r\n`;
+    client.write(`GET /test/large HTTP/1.1\r\n${head}\r\n`);
+    await eventually(() => expect(core.core.replies.waiting).toBeGreaterThan(0));
+    // more than one piece, so that the rest waits in the system
+    const body = 'y'.repeat(90_000);
+    client.write(
+      `POST /test/work HTTP/1.1\r\n${head}Content-Length: ${body.length}\r\n\r\n${body}`.repeat(20),
+    );
+    // Node looks once a second
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    client.socket.resume();
+    const answers = await client.until(/(\{\}[\s\S]*){20}$/);
+    expect(answers.match(/HTTP\/1.1 \d{3}/g)).toEqual(Array(21).fill('HTTP/1.1 200'));
+    client.end();
+  },
+);

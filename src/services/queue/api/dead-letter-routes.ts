@@ -171,10 +171,11 @@ const listDeadLetters: RawRoute<QueueDeps> = {
   request: { query: letterKeys },
   reply: deadLettersReply,
   errors: [400, 401, 503],
-  handle: async (request, _context, deps) => ({
-    status: 200,
-    body: JSON.stringify(await listLetters(request, undefined, deps)),
-  }),
+  handle: (request, { signal }, deps) =>
+    deps.listings.page(
+      async () => ({ status: 200, body: JSON.stringify(await listLetters(request, undefined, deps)) }),
+      signal,
+    ),
 };
 
 /** A page of dead letters. @param source those alone */

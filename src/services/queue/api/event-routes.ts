@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
-import type { RawRequest, RawRoute } from '../../../http/route.js';
+import type { RawReply, RawRequest, RawRoute, RouteContext } from '../../../http/route.js';
 import { arrayText } from '../../../lib/json/json-text.js';
 import type { QueueDeps } from '../deps.js';
 import { redacted } from '../intake/redaction.js';
@@ -95,15 +95,23 @@ function readPage(query: Query): LogQuery {
   };
 }
 
-async function listEvents({ target }: RawRequest, { events }: QueueDeps, key: 'events' | 'logs') {
+async function listEvents(
+  { target }: RawRequest,
+  { signal }: RouteContext,
+  { events, listings }: QueueDeps,
+  key: 'events' | 'logs',
+): Promise<RawReply> {
   const query = new Query(target);
   query.allowOnly(KEYS);
   for (const state of query.list('state') ?? [])
     if (!STATES.has(state.toUpperCase()))
       throw new HttpError('invalid_request', `state: there is no ${state}`);
-  const { entries, next } = await events.list(readFilters(query, FILTERS, 9), readPage(query));
-  const cursor = next === undefined ? '' : `,"cursor":"${next.at}-${next.seq}"`;
-  return { status: 200, body: `{"${key}":${await arrayText(entries, STEP, entryView)}${cursor}}` };
+  const [filters, page] = [readFilters(query, FILTERS, 9), readPage(query)];
+  return listings.page(async () => {
+    const { entries, next } = await events.list(filters, page);
+    const cursor = next === undefined ? '' : `,"cursor":"${next.at}-${next.seq}"`;
+    return { status: 200, body: `{"${key}":${await arrayText(entries, STEP, entryView)}${cursor}}` };
+  }, signal);
 }
 
 /** Entries that are written between two places to rest. */
@@ -120,7 +128,7 @@ function logRoute(key: 'events' | 'logs'): RawRoute<QueueDeps> {
     request: { query: z.object(Object.fromEntries(KEYS.map((name) => [name, z.string().optional()]))) },
     reply: key === 'events' ? eventsReply : logsReply,
     errors: [400, 401, 503],
-    handle: (request, _context, deps) => listEvents(request, deps, key),
+    handle: (request, context, deps) => listEvents(request, context, deps, key),
   };
 }
 

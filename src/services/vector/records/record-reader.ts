@@ -58,17 +58,16 @@ export class RecordReader {
     const { ids, prefix, filter } = body;
     if (ids === undefined) {
       const whole = { cursor: '0', limit: maxPage, prefix, filter };
-      const { rows } = await this.page(namespace, whole, included, signal);
-      return arrayOf(await mapped(rows, (row) => recordText(row)));
+      const make = ({ rows }: Page) => textsOf(rows);
+      return arrayOf(await this.page(namespace, whole, included, signal, make));
     }
     if (ids.length > maxPage) throw tooMany('body.ids', ids.length, maxPage);
-    const byId = await this.byId(namespace, ids, included, signal);
-    return arrayOf(
-      await mapped(ids, (id) => {
+    const make = (byId: ReadonlyMap<string, RecordRow>) =>
+      mapped(ids, (id) => {
         const row = byId.get(id);
         return row === undefined ? 'null' : recordText(row);
-      }),
-    );
+      });
+    return arrayOf(await this.byId(namespace, ids, included, signal, make));
   }
 
   async range(namespace: string, body: RangeBody, signal: AbortSignal): Promise<string[]> {
@@ -76,14 +75,12 @@ export class RecordReader {
     const { cursor, prefix, filter } = body;
     const limit = body.limit ?? Math.min(DEFAULT_PAGE, maxPage);
     if (limit > maxPage) throw tooMany('body.limit', limit, maxPage);
-    const { rows, next } = await this.page(
-      namespace,
-      { cursor, limit, prefix, filter },
-      includedBy(body),
-      signal,
-    );
-    const records = await mapped(rows, (row) => recordText(row));
-    return [`{"nextCursor":"${next}","vectors":`, ...arrayOf(records), '}'];
+    const page = { cursor, limit, prefix, filter };
+    return this.page(namespace, page, includedBy(body), signal, async ({ rows, next }) => [
+      `{"nextCursor":"${next}","vectors":`,
+      ...arrayOf(await textsOf(rows)),
+      '}',
+    ]);
   }
 
   /** Every record from the cursor on, a line each, a page after the other. */
@@ -94,10 +91,14 @@ export class RecordReader {
     const { prefix, filter } = body;
     while (left > 0) {
       const limit = Math.min(left, EXPORT_PAGE);
-      const { rows, next } = await this.page(namespace, { cursor, limit, prefix, filter }, included, signal);
-      if (rows.length > 0) yield `${(await mapped(rows, (row) => recordText(row))).join('\n')}\n`;
+      const page = { cursor, limit, prefix, filter };
+      const { texts, next } = await this.page(namespace, page, included, signal, async (found) => ({
+        texts: await textsOf(found.rows),
+        next: found.next,
+      }));
+      if (texts.length > 0) yield `${texts.join('\n')}\n`;
       if (next === '') return;
-      left -= rows.length;
+      left -= texts.length;
       cursor = next;
     }
   }
@@ -138,7 +139,7 @@ export class RecordReader {
     ids: readonly string[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, RecordRow>> {
-    return this.byId(namespace, ids, { vectors: true, metadata: false, data: false }, signal);
+    return this.byId(namespace, ids, { vectors: true, metadata: false, data: false }, signal, (byId) => byId);
   }
 
   /** One record, each as likely as the others, or null. */
@@ -197,12 +198,13 @@ export class RecordReader {
   }
 
   /** Reads one record more than asked for: it is the beginning of the next page. */
-  private async page(
+  private page<T>(
     namespace: string,
     { cursor, limit, ...selection }: CountBody & { cursor: string; limit: number },
     included: Included,
     signal: AbortSignal,
-  ): Promise<Page> {
+    make: (page: Page) => T | Promise<T>,
+  ): Promise<T> {
     const { shape, cache } = this.parts;
     const parameters = new Parameters();
     parameters.add(namespace, 'text');
@@ -215,36 +217,52 @@ export class RecordReader {
         ? cache.get(`range ${includedKey(included)}`, () => rangeText(shape, included))
         : { text: rangeText(shape, included, condition) };
     const kind = selection.filter === undefined ? 'read' : 'scan';
-    const rows = await this.rows<RecordRow>(statement, parameters.values, signal, kind);
-    return { rows: rows.slice(0, limit), next: rows[limit]?.row ?? '' };
+    return this.made<RecordRow, T>(statement, parameters.values, signal, kind, (rows) =>
+      make({ rows: rows.slice(0, limit), next: rows[limit]?.row ?? '' }),
+    );
   }
 
-  private async byId(
+  private byId<T>(
     namespace: string,
     ids: readonly string[],
     included: Included,
     signal: AbortSignal,
-  ): Promise<ReadonlyMap<string, RecordRow>> {
+    make: (byId: ReadonlyMap<string, RecordRow>) => T | Promise<T>,
+  ): Promise<T> {
     const statement = this.parts.cache.get(`fetch ${includedKey(included)}`, () =>
       fetchText(this.parts.shape, included),
     );
-    const rows = await this.rows<RecordRow>(statement, [namespace, ids], signal);
-    return new Map(rows.map((row) => [row.id, row]));
+    return this.made<RecordRow, T>(statement, [namespace, ids], signal, 'read', (rows) =>
+      make(new Map(rows.map((row) => [row.id, row]))),
+    );
   }
 
-  private async rows<Row>(
+  private rows<Row>(
     statement: Statement,
     values: readonly unknown[],
     signal: AbortSignal,
     kind: WorkKind = 'read',
-  ): Promise<Row[]> {
-    const { database } = this.parts;
-    return translated(
-      async () =>
-        (await database.within(signal, kind).query<Row>(statement.text, values, statement.name)).rows,
+  ): Promise<readonly Row[]> {
+    return this.made<Row, readonly Row[]>(statement, values, signal, kind, (rows) => rows);
+  }
+
+  /** What `make` makes of the rows; no other rows come in their place before it is done. */
+  private made<Row, T>(
+    { text, name }: Statement,
+    values: readonly unknown[],
+    signal: AbortSignal,
+    kind: WorkKind,
+    make: (rows: readonly Row[]) => T | Promise<T>,
+  ): Promise<T> {
+    return translated(() =>
+      this.parts.database.hold(signal, kind, async (connection) =>
+        make((await connection.query<Row>(text, values, name)).rows),
+      ),
     );
   }
 }
+
+const textsOf = (rows: readonly RecordRow[]) => mapped(rows, (row) => recordText(row));
 
 /** @throws HttpError 400 */
 function fieldPath(field: string): Path {
