@@ -3,9 +3,9 @@ import { FairSlots, type LaneDoor } from '../../../src/lib/fair-slots.js';
 const WAIT_MS = 1_000;
 const never = new AbortController().signal;
 
-function setUp(capacity = 9, maxWaiting = 100) {
+function setUp(capacity = 9, maxWaiting = 100, processors = 8) {
   const clock = { at: 0 };
-  const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting, now: () => clock.at });
+  const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting, now: () => clock.at, processors });
   return { slots, clock, lane: (tenant: string) => slots.lane(tenant) };
 }
 
@@ -106,6 +106,15 @@ test('heavy work keeps to a quarter of the places while light work comes, and on
   expect(fill(heavy)).toBe(0);
   clock.at += 1;
   expect(fill(heavy)).toBe(5);
+});
+
+test('where there are few processors, heavy work leaves one of them to light work', () => {
+  const { clock, lane } = setUp(9, 100, 2);
+  const [heavy, light] = [lane('a'), lane('b')];
+  work(heavy, clock, 1_000);
+  expect(light.tryEnter()).toBe(true);
+  light.leave(clock.at);
+  expect(fill(heavy)).toBe(1);
 });
 
 test('work is as heavy with few of its kind at once as with many', () => {
