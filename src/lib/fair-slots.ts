@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { LIGHT_MS, LightWork } from './light-work.js';
 
 /** Why a place was refused or the wait for it ended. */
 export class NoSlot extends Error {
@@ -20,6 +21,8 @@ export interface FairSlotsOptions {
   readonly maxWaiting: number;
   /** In ms. */
   readonly now?: () => number;
+  /** Told of light work here, and asked whether some comes anywhere. Default: these places' own. */
+  readonly light?: LightWork;
   /** Default: this machine's. */
   readonly processors?: number;
 }
@@ -33,8 +36,6 @@ const TENANT_SHARE = 6;
 const HEAVY_MS = 10;
 /** Heavy work keeps to this part of the places while light work comes. */
 const HEAVY_PART = 4;
-/** So long after the last light work heavy work still does, in ms. */
-const LIGHT_MS = 1_000;
 /** What the latest duration counts in the average. */
 const LATEST = 1 / 8;
 
@@ -77,14 +78,15 @@ export interface LaneDoor {
  * to the kind of work that holds the fewest: quick work, which seldom holds any, goes before slow work. And nobody takes the last
  * ones: how many a lane may hold shrinks with what is free (dynamic thresholds; Choudhury and Hahne, 1998), so whoever comes
  * anew does not have to wait for the end of another's slow work. Where there are more places than processors, that is not enough:
- * heavy work holds no more than a quarter of the places, and fewer than there are processors, while light work comes, which is that of a lane with nothing else to do.
+ * heavy work holds no more than a quarter of the places, and fewer than there are processors, while light work comes, which is that of a lane that has little to do.
  */
 export class FairSlots {
   private free: number;
   private served = 0;
-  private lightAt = Number.NEGATIVE_INFINITY;
+  private readonly light: LightWork;
   readonly now: () => number;
   private readonly heavyPlaces: number;
+  private again: NodeJS.Timeout | undefined;
   private readonly tenants = new Map<string, Tenant>();
   /** Those in which somebody waits. */
   private readonly waiting = new Set<Lane>();
@@ -92,6 +94,7 @@ export class FairSlots {
   constructor(private readonly options: FairSlotsOptions) {
     this.free = options.capacity;
     this.now = options.now ?? (() => performance.now());
+    this.light = options.light ?? new LightWork();
     // light work finds one that is free: two heavy ones on two of them made a query of 3 ms one of 35, one at a time 8
     const most = (options.processors ?? availableParallelism()) - 1;
     this.heavyPlaces = Math.max(1, Math.min(most, Math.floor(options.capacity / HEAVY_PART)));
@@ -136,7 +139,7 @@ export class FairSlots {
 
   private mayTake({ held, tenant, cost }: Lane): boolean {
     if (this.free === 0) return false;
-    if (cost > HEAVY_MS && held >= this.heavyPlaces && this.now() - this.lightAt < LIGHT_MS) return false;
+    if (cost > HEAVY_MS && held >= this.heavyPlaces && this.light.comes(this.now())) return false;
     const laneMay = held === 0 || held < LANE_SHARE * this.free;
     return laneMay && (tenant.held === 0 || tenant.held < TENANT_SHARE * this.free);
   }
@@ -146,7 +149,7 @@ export class FairSlots {
     lane.held++;
     lane.tenant.held++;
     lane.servedAt = ++this.served;
-    if (lane.held === 1 && lane.waiting.size === 0) this.lightAt = this.now();
+    if (lane.held === 1 && lane.waiting.size === 0 && lane.cost <= HEAVY_MS) this.light.came(this.now());
   }
 
   private wait(lane: Lane, signal?: AbortSignal): Promise<void> {
@@ -180,7 +183,19 @@ export class FairSlots {
       this.waiting.add(lane);
       if (signal?.aborted) onAbort();
       else signal?.addEventListener('abort', onAbort);
+      this.lookAgain();
     });
+  }
+
+  /** Heavy work that waits beside free places may have them when light work no longer comes, which nobody tells. */
+  private lookAgain(): void {
+    if (this.again !== undefined || this.free === 0 || this.waiting.size === 0) return;
+    const look = () => {
+      this.again = undefined;
+      this.serve();
+      this.lookAgain();
+    };
+    this.again = setTimeout(look, LIGHT_MS).unref();
   }
 
   /** Gives what is free to those who wait, as far as they may have it. */

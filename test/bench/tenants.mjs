@@ -19,9 +19,10 @@ const RISE_MS = 2_000;
 /**
  * One who asks 20 times a second, alone and beside another of the same service who asks as fast as 64 connections can:
  * by how much the p50 rises. In turns, so that what else the machine does meets both alike.
- * @param {{ rounds?: number, seconds?: number, connections?: number }} given
+ * @param {{ rounds?: number, seconds?: number, connections?: number, only?: string }} given `only`: floods whose name holds it
  */
 export async function run(given) {
+  const { only = '' } = given;
   const { rounds, seconds, connections } = { rounds: 3, seconds: 5, connections: 64, ...given };
   const gateway = await startSharedGateway();
   const sink = await startSink();
@@ -30,6 +31,7 @@ export async function run(given) {
   try {
     for (const [service, { own, floods }] of Object.entries(services(gateway, sink))) {
       for (const [flood, request] of Object.entries(floods)) {
+        if (!`${service} ${flood}`.includes(only)) continue;
         const file = join(folder, 'request');
         await writeFile(file, request);
         const row = await beside({ gateway, own, file, rounds: Math.min(3, rounds), seconds, connections });

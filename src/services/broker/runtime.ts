@@ -1,6 +1,7 @@
 import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying } from '../../lib/keep-trying.js';
+import { LightWork } from '../../lib/light-work.js';
 import type { ServiceInstance, ServiceRuntime } from '../service.js';
 import { AccessTable } from './access.js';
 import { ClusterCounters } from './cluster-counters.js';
@@ -123,14 +124,15 @@ function depsOf(
   });
   lifecycle.onStop('consumer instances', () => local.close(), CLOSE_CONSUMERS_MS);
   metrics.watch({ name: config.name, instances: local, counters });
+  const light = new LightWork();
   const produceMs = Math.max(100, timeoutMs - PRODUCE_MARGIN_MS);
   return {
     cluster,
     access,
     coordinators,
     topics,
-    producer: new Producer(cluster, produceMs, config.compression, counters, now),
-    fetcher: new Fetcher(cluster, reader, replyBytes),
+    producer: new Producer(cluster, produceMs, config.compression, counters, now, light),
+    fetcher: new Fetcher(cluster, reader, replyBytes, light),
     consumers: network.join(config.name, local, counters),
     maxWaitMs,
     tracer: runtime.tracer,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { HttpError } from '../../http/errors.js';
 import { bindRoutes } from '../../http/route.js';
 import { keepTrying, type Progress } from '../../lib/keep-trying.js';
+import { LightWork } from '../../lib/light-work.js';
 import { AddressGuard } from '../../lib/outbound/address-guard.js';
 import type { Ways } from '../../lib/outbound/connector.js';
 import { Outbound } from '../../lib/outbound/outbound.js';
@@ -176,14 +177,15 @@ function openParts(
   const queues = new OrderedQueues(database, schema, graceMs);
   const flows = new FlowControls(database, schema, graceMs);
   const sender = new TicketSender(publisher);
-  const listings = new ListingConnections(database, config.poolSize);
+  const light = new LightWork();
+  const listings = new ListingConnections(database, config.poolSize, light);
   const atOnce = Math.max(1, Math.floor(config.poolSize / 2));
   const heldMessages = new HeldMessages({ queues, flows, sender, log, atOnce });
   const [current, next] = [config.currentSigningKey as string, config.nextSigningKey as string];
   return {
     database,
     listings,
-    intakeConnections: new IntakeConnections(database, config.poolSize),
+    intakeConnections: new IntakeConnections(database, config.poolSize, light),
     publisher,
     store,
     queues,

@@ -45,6 +45,7 @@ export async function startSharedGateway() {
   const server = await startServer({
     args: ['dist/main.js', '--config', file],
     env: {
+      ...(process.env.FLOOD_OPTIONS ? { NODE_OPTIONS: process.env.FLOOD_OPTIONS } : {}),
       PORTICO_REDIS_URL,
       PORTICO_DATABASE_URL,
       PORTICO_RABBITMQ_URL,

@@ -108,6 +108,27 @@ test('heavy work keeps to a quarter of the places while light work comes, and on
   expect(fill(heavy)).toBe(5);
 });
 
+test('heavy work that waits beside free places gets them when light work no longer comes', async () => {
+  jest.useFakeTimers();
+  const clock = { at: 0 };
+  const options = { waitMs: 5_000, maxWaiting: 9, now: () => clock.at, processors: 2 };
+  const slots = new FairSlots({ capacity: 9, ...options });
+  const [heavy, light] = [slots.lane('a'), slots.lane('b')];
+  work(heavy, clock, 1_000);
+  expect(light.tryEnter()).toBe(true);
+  light.leave(clock.at);
+  expect(fill(heavy)).toBe(1);
+  const got: string[] = [];
+  for (const name of ['one', 'two']) wait(heavy, name, got);
+  clock.at += 999;
+  await jest.advanceTimersByTimeAsync(999);
+  expect(got).toEqual([]);
+  clock.at += 1;
+  await jest.advanceTimersByTimeAsync(1);
+  expect(got).toEqual(['one', 'two']);
+  jest.useRealTimers();
+});
+
 test('where there are few processors, heavy work leaves one of them to light work', () => {
   const { clock, lane } = setUp(9, 100, 2);
   const [heavy, light] = [lane('a'), lane('b')];

@@ -1,8 +1,9 @@
+import { LightWork } from '../../../src/lib/light-work.js';
 import type { Database } from '../../../src/lib/postgres/postgres.js';
 import { ListingConnections } from '../../../src/services/queue/store/listing-connections.js';
 
 test('three pages are read or made into replies at once, whatever connections are free', async () => {
-  const listings = new ListingConnections({} as Database, 40);
+  const listings = new ListingConnections({} as Database, 40, new LightWork());
   const made: (() => void)[] = [];
   const all = Array.from({ length: 9 }, () =>
     listings.page(() => new Promise<void>((resolve) => made.push(resolve)), new AbortController().signal),

@@ -1,4 +1,5 @@
 import type { HttpError } from '../../../http/errors.js';
+import type { LightWork } from '../../../lib/light-work.js';
 import { sliced } from '../../../lib/slices.js';
 import type { ClusterCounters } from '../cluster-counters.js';
 import { kafkaRefusal, translateError } from '../errors.js';
@@ -12,6 +13,9 @@ import type { Metadata, RecordInput } from '../schemas.js';
 import { BrokerSender, failAll, RECORD_OVERHEAD } from './broker-sender.js';
 import { type Asker, PendingProduce, PendingRecord } from './pending-produce.js';
 import type { Outgoing } from './produce-queue.js';
+
+/** So many records of a request are light work. */
+const FEW = 10;
 
 /** Nothing was sent yet. @throws HttpError */
 function failedBefore(thrown: unknown): never {
@@ -34,6 +38,7 @@ export class Producer {
     private readonly compression: Compression,
     private readonly counters: ClusterCounters,
     private readonly now: () => number,
+    private readonly light: LightWork,
   ) {}
 
   /**
@@ -42,6 +47,7 @@ export class Producer {
    * @throws HttpError the first failure; its message says how many of the records were written all the same
    */
   async produce(inputs: readonly RecordInput[], asker: Asker): Promise<Metadata[]> {
+    if (inputs.length <= FEW) this.light.came(performance.now());
     const topics = await this.topicsFor(inputs).catch(failedBefore);
     const pending = new PendingProduce(inputs.length, asker, performance.now() + this.timeoutMs);
     const sending = sliced(this.sendAll(inputs, topics, pending));

@@ -1,5 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import { FairSlots, type LaneDoor, NoSlot } from '../../../lib/fair-slots.js';
+import type { LightWork } from '../../../lib/light-work.js';
 
 /**
  * What all fetches of a cluster read from Kafka at once, in bytes. As JSON it may be three times as much, and each is begun
@@ -26,9 +27,14 @@ export class FetchPlaces {
   private readonly doors = new Map<string, LaneDoor>();
 
   /** @param maxBytes what one request reads */
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, light?: LightWork) {
     const capacity = Math.max(FEWEST, Math.min(MOST, Math.floor(AT_WORK_BYTES / maxBytes)));
-    this.slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting: MAX_WAITING });
+    this.slots = new FairSlots({
+      capacity,
+      waitMs: WAIT_MS,
+      maxWaiting: MAX_WAITING,
+      ...(light === undefined ? {} : { light }),
+    });
   }
 
   /** Does `work` in a place. @throws HttpError 503 when none comes free; what `work` throws, or `signal` aborts with */

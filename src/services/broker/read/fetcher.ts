@@ -1,6 +1,7 @@
 import { HttpError } from '../../../http/errors.js';
 import { deadlineOf } from '../../../lib/deadline.js';
 import { groupBy } from '../../../lib/group-by.js';
+import type { LightWork } from '../../../lib/light-work.js';
 import { sliced } from '../../../lib/slices.js';
 import type { Cluster } from '../kafka/cluster.js';
 import { existingPartitions, leaderOf, partitionKey } from '../kafka/partitions.js';
@@ -48,8 +49,10 @@ export class Fetcher {
     private readonly cluster: Cluster,
     private readonly reader: LogReader,
     private readonly maxBytes: number,
+    /** Fetches of much make room for it. */
+    light?: LightWork,
   ) {
-    this.places = new FetchPlaces(maxBytes);
+    this.places = new FetchPlaces(maxBytes, light);
   }
 
   /**

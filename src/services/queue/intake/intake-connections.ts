@@ -1,5 +1,6 @@
 import { HttpError } from '../../../http/errors.js';
 import { FairSlots, type LaneDoor, NoSlot } from '../../../lib/fair-slots.js';
+import type { LightWork } from '../../../lib/light-work.js';
 import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 
 /** Publishes with transactions of their own use no more than one of so many connections. */
@@ -19,10 +20,16 @@ export class IntakeConnections {
   constructor(
     private readonly database: Database,
     poolSize: number,
+    private readonly light: LightWork,
   ) {
     const capacity = Math.max(1, Math.floor(poolSize / PART));
-    const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting: MAX_WAITING });
+    const slots = new FairSlots({ capacity, waitMs: WAIT_MS, maxWaiting: MAX_WAITING, light });
     this.doors = { single: slots.lane('single'), batch: slots.lane('batch') };
+  }
+
+  /** A message alone without key or queue comes, which takes no place: batches and listings make room for it. */
+  lightCame(): void {
+    this.light.came(performance.now());
   }
 
   /** @param messages how many it stores @throws HttpError 503 when no connection comes free; what `work` and the database throw */

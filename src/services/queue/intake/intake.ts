@@ -44,6 +44,7 @@ export async function takeIn(
 ): Promise<Intake> {
   const [only] = messages;
   if (messages.length === 1 && only !== undefined && isPlain(only)) {
+    tools.intakeConnections.lightCame();
     const ticket = { id: only.id, attempt: 0, delayMs: only.delayMs };
     await tools.store.insert(only, () => onStoring(ticket));
     const stored = [{ messageId: only.id, deduplicated: false }];

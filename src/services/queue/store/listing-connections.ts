@@ -1,4 +1,5 @@
 import { FairSlots, type LaneDoor } from '../../../lib/fair-slots.js';
+import type { LightWork } from '../../../lib/light-work.js';
 import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 
 /** Listings use no more than one of so many connections. */
@@ -23,8 +24,9 @@ export class ListingConnections implements Queryable {
   constructor(
     private readonly database: Database,
     poolSize: number,
+    light: LightWork,
   ) {
-    const limits = { waitMs: WAIT_MS, maxWaiting: MAX_WAITING };
+    const limits = { waitMs: WAIT_MS, maxWaiting: MAX_WAITING, light };
     this.door = new FairSlots({ ...limits, capacity: Math.max(1, Math.floor(poolSize / PART)) }).lane(
       'listings',
     );
