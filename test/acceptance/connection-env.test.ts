@@ -128,10 +128,13 @@ it('is all that sender and receiver of the queue need', async () => {
   expect(await withConnection(program)).toEqual({ body: '{"hello":"world"}', verified: true });
 });
 
-it('has the token by which /metrics and the reasons of /readyz are read', async () => {
+/** Of the file. */
+function entry(name: string): string {
   const lines = readFileSync(connectionFile, 'utf8').split('\n');
-  const entry = (name: string) =>
-    lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+  return lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+}
+
+it('has the token by which /metrics and the reasons of /readyz are read', async () => {
   const headers = { authorization: `Bearer ${entry('PORTICO_METRICS_TOKEN')}` };
   const url = entry('PORTICO_URL');
   expect((await fetch(`${url}/metrics`)).status).toBe(401);
@@ -140,4 +143,16 @@ it('has the token by which /metrics and the reasons of /readyz are read', async 
     status: 'up',
     services: { kv: { status: 'up', instances: { default: { status: 'up' } } } },
   });
+});
+
+it("has the administrator's token, with which tokens are made", async () => {
+  const made = await fetch(`${entry('PORTICO_URL')}/admin/v1/tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${entry('PORTICO_ADMIN_TOKEN')}` },
+    body: JSON.stringify({ name: 'made by the file', grants: [{ service: 'kv', access: 'read' }] }),
+  });
+  expect(made.status).toBe(201);
+  const { token } = (await made.json()) as { token: string };
+  const headers = { authorization: `Bearer ${token}` };
+  expect((await fetch(`${entry('PORTICO_KV_URL')}/ping`, { headers })).status).toBe(200);
 });
