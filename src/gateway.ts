@@ -1,12 +1,15 @@
 import { type Config, enabledServices } from './config/schema.js';
+import { createConsole, type ServedConsole } from './console/console.js';
+import type { Step } from './console/series/request-series.js';
+import { isConsoleServed } from './console/settings.js';
 import { HttpError } from './http/errors.js';
 import { HttpCore } from './http/exchange/http-core.js';
 import type { ServiceInstance } from './http/instance.js';
 import { Health, type HealthTarget } from './http/monitoring/health.js';
 import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
-import { Operations } from './http/operations/operations.js';
+import { metricsAreOpen, Operations } from './http/operations/operations.js';
 import { gateOf } from './http/routing/auth.js';
-import { buildApp, type MountedAt } from './http/server/app.js';
+import { buildApp, type MountedAt, type Pages } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
@@ -29,6 +32,8 @@ export interface Gateway {
   counts(): Promise<MetricsSnapshot>;
   /** Takes what differs in what can be exchanged while requests come; a request that was let in before goes on. */
   reload(config: Config): void;
+  /** What this process alone did of late, for the console. */
+  steps(): readonly Step[];
   /** Readiness off, drain, release everything; resolves to what went wrong meanwhile. */
   stop(): Promise<Error[]>;
 }
@@ -44,6 +49,10 @@ export interface GatewayOptions {
   readonly worker?: Worker;
   /** Metrics of all processes that serve together, this one included; for `/metrics`. */
   readonly gatherMetrics?: () => Promise<readonly MetricsSnapshot[]>;
+  /** What they all did of late, this one included; for the console. */
+  readonly gatherSteps?: () => Promise<readonly (readonly Step[])[]>;
+  /** Where the build has put the console's page; without it none is served. */
+  readonly consoleFolder?: string;
 }
 
 /** So long the ports stay closed for backends that are about to answer; one that is away holds up no start beyond it. */
@@ -64,13 +73,16 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   if (options.build !== undefined) core.metrics.reportBuild(options.build.version, options.build.node);
 
   const reloads = new Reloads(core);
+  let console: ServedConsole | undefined;
+
   const start = async (): Promise<Listening> => {
     const instances = openServices(config, core.metrics, lifecycle, reloads, options);
     const health = new Health(healthTargets(instances), missingReasons(config));
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
-    const servers = await openPorts(config, core, instances, operations);
+    console = openConsole(config, core, instances, health, lifecycle, options);
+    const servers = await openPorts(config, core, instances, operations, console);
     core.metrics.reportCertificate(() => servers[0]?.certificateEnd);
     reloads.begin({ instances, operations, servers });
     lifecycle.onStop(
@@ -90,6 +102,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     metrics: () => core.metrics.snapshot(),
     counts: () => core.metrics.counts(),
     reload: (changed) => reloads.take(changed),
+    steps: () => console?.steps() ?? [],
     stop: () => {
       core.beginStop();
       return lifecycle.stop();
@@ -183,16 +196,52 @@ function nameOf({ service, instance }: OpenInstance): string {
   return `${service}.${instance.name} at ${instance.path}`;
 }
 
+interface Wanted {
+  readonly port: number;
+  readonly mounts: readonly MountedAt[];
+  readonly pages: Pages | undefined;
+}
+
+function together(pages: readonly Pages[]): Pages {
+  return {
+    paths: pages.flatMap(({ paths }) => paths),
+    mount: (app) => {
+      for (const each of pages) each.mount(app);
+    },
+  };
+}
+
+function openConsole(
+  config: Config,
+  core: HttpCore,
+  instances: readonly OpenInstance[],
+  health: Health,
+  lifecycle: Lifecycle,
+  { consoleFolder: folder, build, now = Date.now, worker, gatherSteps }: GatewayOptions,
+): ServedConsole | undefined {
+  if (folder === undefined || !isConsoleServed(config.console, config.http.host)) return undefined;
+  return createConsole({
+    ...{ core, health, lifecycle, now, folder, gatherSteps },
+    served: instances.map(({ service, instance }) => ({ service, mount: instance })),
+    version: build?.version ?? 'unknown',
+    isOpen: metricsAreOpen(config.http),
+    sharedFolder: worker?.folder,
+  });
+}
+
 /** The main port first, then the operations' own and those of single instances; all or none. */
 async function openPorts(
   config: Config,
   core: HttpCore,
   instances: readonly OpenInstance[],
   operations: Operations,
+  console: ServedConsole | undefined,
 ): Promise<ListeningServer[]> {
   const { host, port, operationsPort } = config.http;
   const all: MountedAt[] = instances.map(({ instance }) => ({ path: instance.path, instance }));
-  const wanted = [{ port, mounts: all, pages: operationsPort === null ? operations : undefined }];
+  if (console !== undefined) all.push({ path: console.api.path, instance: console.api });
+  const pages = [...(operationsPort === null ? [operations] : []), ...(console ? [console.pages] : [])];
+  const wanted: Wanted[] = [{ port, mounts: all, pages: together(pages) }];
   if (operationsPort !== null) wanted.push({ port: operationsPort, mounts: [], pages: operations });
   for (const { instance } of instances) {
     if (instance.port !== null)

@@ -10,6 +10,8 @@ import { settingsTable } from './config/settings-table.js';
 import { settingsYaml } from './config/settings-yaml.js';
 import { tokenReport } from './config/token-report.js';
 import { unservedText } from './config/unserved-services.js';
+import { describeConsole } from './console/describe.js';
+import { isConsoleServed } from './console/settings.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/operations/openapi.js';
 import { defaultServers, serversOf } from './http/operations/openapi-servers.js';
@@ -41,17 +43,21 @@ function packageVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+/** Where the build has put the console. */
+const consoleFolder = fileURLToPath(new URL('console', import.meta.url));
+
 const build = () => ({ version: packageVersion(), node: process.versions.node });
 
 /** The document without a configuration, for whoever reads it. */
 function defaultOpenapi(): string {
-  const document = openapiDocument(describeServices(), packageVersion(), defaultServers());
+  const document = openapiDocument([...describeServices(), describeConsole()], packageVersion(), defaultServers());
   return `${JSON.stringify(wholly(document), null, 2)}\n`;
 }
 
 /** The document of a gateway, as it serves it. */
 function* servedOpenapi(config: Config): Generator<void, string> {
-  const services = describeServices(enabledServices(config));
+  const hasConsole = isConsoleServed(config.console, config.http.host);
+  const services = [...describeServices(enabledServices(config)), ...(hasConsole ? [describeConsole()] : [])];
   const document = yield* openapiDocument(services, packageVersion(), serversOf(config.http));
   yield;
   return JSON.stringify(document);
@@ -132,6 +138,7 @@ async function serve(config: Config, log: Logger, onReload: OnReload): Promise<v
     log,
     build: build(),
     openapi: () => inSlices(servedOpenapi(config)),
+    consoleFolder,
   });
   const stop = stopper(log, gateway);
   onSignals((signal, isFirst) => {
@@ -174,6 +181,8 @@ async function work(link: WorkerLink): Promise<void> {
     build: build(),
     openapi: () => inSlices(servedOpenapi(config)),
     gatherMetrics,
+    gatherSteps: () => link.gatherSteps(),
+    consoleFolder,
     worker: place,
   });
   const stop = stopper(log, gateway, async () => link.sendFinal(await gateway.counts()));
@@ -182,6 +191,7 @@ async function work(link: WorkerLink): Promise<void> {
     stop: (lost) => stop({ lost }),
     metrics: () => gateway.metrics(),
     reload: (changed) => gateway.reload(changed),
+    steps: () => gateway.steps(),
   });
   try {
     await link.listening(await gateway.start());

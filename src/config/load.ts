@@ -56,8 +56,8 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   if (early.length > 0) throw new ConfigError(early);
   const result = configSchema.safeParse(document);
   if (!result.success) throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
-  const { http, log, ...sections } = result.data as Config & Record<string, ServiceConfig>;
-  const whole: Config = { http, log, services: sections as Record<string, ServiceConfig> };
+  const { http, log, console, ...sections } = result.data as Config & Record<string, ServiceConfig>;
+  const whole: Config = { http, log, console, services: sections as Record<string, ServiceConfig> };
   const names = keyNames(applied.origins);
   const unserved = unservedServices(enabledServices(whole), names);
   const config = complete ? without(whole, unserved) : whole;

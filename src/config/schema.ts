@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { consoleSettings } from '../console/settings.js';
 import { httpSettings } from '../http/settings.js';
 import { type SettingLeaf, settingLeaves } from '../lib/settings/settings-tree.js';
 import { services } from '../services/index.js';
@@ -17,12 +18,14 @@ const logSettings = z.strictObject({
 export const configSchema = z.strictObject({
   http: httpSettings.prefault({}).describe('The HTTP front itself.'),
   log: logSettings.prefault({}).describe('JSON lines on standard output.'),
+  console: consoleSettings.prefault({}).describe('The console in the browser.'),
   ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({} as never)])),
 });
 
 export interface Config {
   readonly http: z.output<typeof httpSettings>;
   readonly log: z.output<typeof logSettings>;
+  readonly console: z.output<typeof consoleSettings>;
   /** Each service's section by its name. */
   readonly services: Readonly<Record<string, ServiceConfig>>;
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 const SOURCE = join(process.cwd(), 'src');
@@ -10,8 +10,12 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-const files = (readdirSync(SOURCE, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+const files = (readdirSync(SOURCE, { recursive: true }) as string[]).filter((file) => /\.tsx?$/.test(file));
 const textOf = (file: string) => readFileSync(join(SOURCE, file), 'utf8');
+
+/** The page of the console has files with markup in them. */
+const sourceOf = (path: string) =>
+  path.replace(/\.js$/, existsSync(join(SOURCE, path.replace(/\.js$/, '.tsx'))) ? '.tsx' : '.ts');
 
 /** Every static import or re-export of a file; local ones as paths below `src`. */
 function importsOf(file: string): Import[] {
@@ -22,7 +26,7 @@ function importsOf(file: string): Import[] {
     file,
     typeOnly: type !== undefined,
     target: (target as string).startsWith('.')
-      ? relative(SOURCE, join(SOURCE, dirname(file), target as string)).replace(/\.js$/, '.ts')
+      ? sourceOf(relative(SOURCE, join(SOURCE, dirname(file), target as string)))
       : (target as string),
   }));
 }
@@ -44,7 +48,7 @@ function importsOfScripts(): Pick<Import, 'file' | 'target'>[] {
 }
 
 const imports = files.flatMap(importsOf);
-const local = imports.filter(({ target }) => target.endsWith('.ts'));
+const local = imports.filter(({ target }) => /\.tsx?$/.test(target));
 const scripts = importsOfScripts();
 
 /** What a file may import, by the first pattern that fits it. */
@@ -59,10 +63,20 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
     /^services\//,
     /^(lib\/|http\/(route|raw-stream|errors|headers|body|query)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
+  // the page runs in browsers: it shares nothing with the gateway but what the gateway answers
+  [/^console\/page\//, /^console\/page\//],
+  [/^console\/settings\.ts$/, /^lib\//],
+  [/^console\//, /^(console\/(?!page\/)|http\/|lib\/)/],
   [/^main\.ts$/, /./],
-  [/^workers\//, /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service)\.ts$/],
-  [/^config\//, /^(config\/|lib\/|http\/settings\.ts$|services\/[^/]+\.ts$)/],
-  [/^gateway\.ts$/, /^(lib\/|http\/|services\/[^/]+\.ts$|config\/schema\.ts$)/],
+  [
+    /^workers\//,
+    /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service|console\/series\/request-series)\.ts$/,
+  ],
+  [/^config\//, /^(config\/|lib\/|(http|console)\/settings\.ts$|services\/[^/]+\.ts$)/],
+  [
+    /^gateway\.ts$/,
+    /^(lib\/|http\/|services\/[^/]+\.ts$|config\/schema\.ts$|console\/(console|settings|series\/request-series)\.ts$)/,
+  ],
 ];
 
 it('finds the imports at all', () => {
@@ -93,6 +107,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['order', 'rabbitmq', 'store', 'message'],
   ],
   http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],
+  console: ['api', 'series', 'codes', 'files', 'page'],
+  'console/page': ['app', 'overview', 'screens', 'parts', 'data', 'style', 'public'],
   // what lies beside these is what users call
   compose: ['launcher', 'install', 'backends', 'docker', 'native', 'state', 'processes'],
 };

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { settingsTable } from '../../src/config/settings-table.js';
+import { describeConsole } from '../../src/console/describe.js';
 import { HttpError } from '../../src/http/errors.js';
 import { openapiDocument } from '../../src/http/operations/openapi.js';
 import { defaultServers } from '../../src/http/operations/openapi-servers.js';
@@ -40,7 +41,7 @@ it('lists services under names of their own', () => {
 it('has every route in config/openapi.json, which is what `npm run docs` writes', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   expect(document).toEqual(
-    JSON.parse(JSON.stringify(wholly(openapiDocument(describeServices(), version, defaultServers())))),
+    JSON.parse(JSON.stringify(wholly(openapiDocument([...describeServices(), describeConsole()], version, defaultServers())))),
   );
   const ids = Object.values(document.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
