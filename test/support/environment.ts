@@ -28,10 +28,10 @@ export function gatewayEnvironment(): Record<string, string> {
   return environment;
 }
 
-/** Every section of the generated configuration but the gateway's own two is a service. */
+/** Every section of the generated configuration but the gateway's own three is a service. */
 const SERVICES = [...readFileSync('config/portico.yaml', 'utf8').matchAll(/^(\w+):/gm)]
   .map(([, section]) => section as string)
-  .filter((section) => section !== 'http' && section !== 'log');
+  .filter((section) => !['http', 'log', 'console'].includes(section));
 
 /** A configuration document on a free port in which services that it does not mention are switched off. */
 export function testDocument(document: Document): Document {

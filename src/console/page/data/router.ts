@@ -43,3 +43,9 @@ export function replaceQuery(query: Readonly<Record<string, string | undefined>>
   history.replaceState(null, '', hrefOf(place.value.path, query));
   place.value = read();
 }
+
+/** Back to the beginning, and what stood in the address is gone from the history, too. */
+export function forgetPlace(): void {
+  history.replaceState(null, '', '#/');
+  place.value = read();
+}

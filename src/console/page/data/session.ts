@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type Answer, ApiError, ask, type Call } from './api.js';
+import { forgetPlace } from './router.js';
 
 /** An instance of a service, and what this person may do there. */
 export interface Unlocked {
@@ -82,7 +83,7 @@ export function signOut(): void {
 export async function resume(): Promise<void> {
   const code = /^#sign-in=([\w-]+)$/.exec(location.hash)?.[1];
   // before anything else: neither the history nor a look over the shoulder is to have it
-  if (code !== undefined) history.replaceState(null, '', '#/');
+  if (code !== undefined) forgetPlace();
   try {
     await signInAll(kept());
     if (code !== undefined) await signInByCode(code);
