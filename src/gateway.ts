@@ -217,13 +217,12 @@ function openConsole(
   instances: readonly OpenInstance[],
   health: Health,
   lifecycle: Lifecycle,
-  { consoleFolder: folder, build, now = Date.now, worker, gatherSteps }: GatewayOptions,
+  { consoleFolder: folder, now = Date.now, worker, gatherSteps }: GatewayOptions,
 ): ServedConsole | undefined {
   if (folder === undefined || !isConsoleServed(config.console, config.http.host)) return undefined;
   return createConsole({
     ...{ core, health, lifecycle, now, folder, gatherSteps },
     served: instances.map(({ service, instance }) => ({ service, mount: instance })),
-    version: build?.version ?? 'unknown',
     isOpen: metricsAreOpen(config.http),
     sharedFolder: worker?.folder,
   });

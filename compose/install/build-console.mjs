@@ -40,6 +40,7 @@ export async function buildConsole(isQuick = false) {
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
+      rolldownOptions: { checks: { pluginTimings: false } },
     },
     worker: { format: 'es' },
   });

@@ -23,7 +23,6 @@ export interface ConsoleOptions {
   readonly core: HttpCore;
   readonly health: Health;
   readonly served: readonly Served[];
-  readonly version: string;
   /** Where the build has put the page. */
   readonly folder: string;
   readonly lifecycle: ReleaseRegistry;
@@ -53,10 +52,6 @@ export function createConsole(options: ConsoleOptions): ServedConsole {
   const deps = {
     access: new Access(served, core.settings.metricsToken),
     codes: new SignInCodes(placeFor(options), now),
-    about: {
-      version: options.version,
-      services: served.map(({ service, mount: { name, path } }) => ({ service, name, path })),
-    },
     health: () => health.states(),
     series: async (after: number | undefined) => seriesView(await gather(), now(), after),
     isOpen: options.isOpen,

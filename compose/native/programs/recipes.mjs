@@ -78,7 +78,7 @@ export const recipes = {
   // the console is tested in it
   chromium: {
     title: 'Chromium',
-    roots: ['chromium-headless-shell', 'fonts-dejavu-core'],
+    roots: ['chromium-headless-shell', 'fonts-dejavu-core', 'fonts-dejavu-mono'],
     // it draws by itself: no driver of a graphics card, no X programs
     without:
       /^(libgl1-mesa-dri|libglx-mesa0|mesa-libgallium|libllvm.*|libz3-4|x11-.*|xdg-utils|libsensors.*|libdrm-.*)$/,

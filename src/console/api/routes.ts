@@ -3,18 +3,13 @@ import type { HealthState } from '../../http/monitoring/health.js';
 import { jsonRoute, Reply, type Route } from '../../http/route.js';
 import { CODE_LIFETIME_MS, type SignInCodes } from '../codes/sign-in-codes.js';
 import type { SeriesView } from '../series/series-view.js';
-import type { Access, Unlocked } from './access.js';
-import { OPERATIONS } from './access.js';
+import { type Access, OPERATIONS } from './access.js';
 import * as schemas from './schemas.js';
 
 /** What the console's own routes work with. */
 export interface ConsoleDeps {
   readonly access: Access;
   readonly codes: SignInCodes;
-  readonly about: {
-    readonly version: string;
-    readonly services: readonly Omit<Unlocked, 'access' | 'principal'>[];
-  };
   readonly health: () => Promise<readonly HealthState[]>;
   readonly series: (after: number | undefined) => Promise<SeriesView>;
   /** Everybody who comes here may see what the operations show, as with `/metrics`. */
@@ -23,6 +18,8 @@ export interface ConsoleDeps {
 
 const route = jsonRoute<ConsoleDeps>();
 const UNKNOWN_CODE = 'The link was used already, is too old or was none of this gateway.';
+
+const isOperations = ({ service }: { readonly service: string }) => service === OPERATIONS;
 
 /** The services whose part of the overview credentials show. @throws HttpError 401 when they open nothing */
 function visible(
@@ -39,16 +36,6 @@ function visible(
 
 /** What the console needs beside the services: credentials are checked by each of them, so these routes are open or look themselves. */
 export const routes: readonly Route<ConsoleDeps>[] = [
-  route({
-    operationId: 'console.about',
-    summary: 'What this gateway serves.',
-    methods: ['GET'],
-    isOpen: true,
-    path: '/about',
-    request: {},
-    reply: schemas.aboutReply,
-    handle: async (_input, _context, { about }) => about as never,
-  }),
   route({
     operationId: 'console.access',
     summary: 'What the credentials of this request open, and whether for reading only.',
@@ -108,8 +95,12 @@ export const routes: readonly Route<ConsoleDeps>[] = [
     errors: [401],
     handle: async ({ headers }, _context, deps) => {
       const isVisible = visible(deps, headers.authorization);
-      const states = await deps.health();
-      return { services: states.filter(({ service }) => isVisible(service)) as HealthState[] };
+      const states = (await deps.health()).filter(({ service }) => isVisible(service));
+      // reasons are for operators, as in /readyz
+      const isOperator = deps.access.unlockedBy(headers.authorization).some(isOperations);
+      return {
+        services: states.map(({ reason, ...rest }) => (isOperator && reason ? { ...rest, reason } : rest)),
+      };
     },
   }),
   route({

@@ -27,8 +27,6 @@ const served = z.object({
   name: z.string(),
   path: z.string().describe('Below the gateway, such as /kv.'),
 });
-export const aboutReply = z.object({ version: z.string(), services: z.array(served) });
-
 export const accessReply = z.object({
   unlocked: z.array(
     served.extend({

@@ -46,7 +46,7 @@ export async function visit(
         sessionStorage.setItem('portico.console.credentials', kept);
     }, JSON.stringify(credentials));
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(30_000);
   const complaints: string[] = [];
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (message) => {

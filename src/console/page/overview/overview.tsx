@@ -100,7 +100,7 @@ const HEALTH: readonly Column<BackendState>[] = [
     title: 'State',
     cell: ({ up }) => <Badge tone={up ? 'good' : 'bad'}>{up ? 'up' : 'down'}</Badge>,
   },
-  { title: 'Why', cell: ({ reason }) => reason ?? '' },
+  { title: 'Why not', cell: ({ reason }) => reason ?? '' },
 ];
 
 function HealthPanel({ states }: { readonly states: readonly BackendState[] | undefined }) {

@@ -42,12 +42,13 @@ function optionsFor(element: HTMLElement, { lines, format }: ChartProps): uPlot.
     axes: [axis, { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) }],
     series: [
       {},
-      ...lines.map(({ label, colour }) => ({
+      ...lines.map(({ label, colour, points }) => ({
         label,
         stroke: colours.line(colour),
         width: 1.75,
         spanGaps: false,
-        points: { show: false },
+        // a value between two gaps would not be seen as a line
+        points: { show: points.includes(null), size: 5, fill: colours.line(colour) },
       })),
     ],
   };

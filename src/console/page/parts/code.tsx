@@ -24,11 +24,13 @@ export function CopyButton({ text, label = 'Copy' }: { readonly text: string; re
 interface CodeProps {
   readonly title: string;
   readonly text: string;
+  /** Where several on a page have the same title. */
+  readonly label?: string;
   /** Laid out, where it is JSON. */
   readonly isPretty?: boolean;
 }
 
-export function Code({ title, text, isPretty = false }: CodeProps) {
+export function Code({ title, label = title, text, isPretty = false }: CodeProps) {
   const shown = isPretty ? pretty(text) : text;
   return (
     <div class="code">
@@ -37,7 +39,7 @@ export function Code({ title, text, isPretty = false }: CodeProps) {
         <CopyButton text={shown} label="Copy" />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys */}
-      <section class="code-body" tabIndex={0} aria-label={title}>
+      <section class="code-body" tabIndex={0} aria-label={label}>
         <pre>{shown === '' ? ' ' : shown}</pre>
       </section>
     </div>

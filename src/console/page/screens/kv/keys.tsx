@@ -48,7 +48,7 @@ async function scanWindow(
     next = String(after);
     if (next === '0') break;
   }
-  return { items: names, cursor: next === '0' ? undefined : next };
+  return { items: names.sort(), cursor: next === '0' ? undefined : next };
 }
 
 async function detailsOf(

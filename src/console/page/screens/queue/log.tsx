@@ -224,7 +224,9 @@ function Moment({ entry }: { readonly entry: LogEntry }) {
           <Time ms={nextDeliveryTime} />
         </span>
       )}
-      {responseBody ? <Code title="Response" text={textOf(responseBody)} isPretty /> : null}
+      {responseBody ? (
+        <Code title="Response" label={`Response at ${clock(time)}`} text={textOf(responseBody)} isPretty />
+      ) : null}
     </div>
   );
 }

@@ -219,9 +219,17 @@ function RunDetails({ run }: { readonly run: Run }) {
                 {step.createdAt === undefined ? null : <Time ms={step.createdAt} />}
               </div>
               {(step.errors ?? []).map(({ error, body }) => (
-                <Code key={error} title={error} text={body} isPretty />
+                <Code
+                  key={error}
+                  title={error}
+                  label={`${error} in ${step.messageId}`}
+                  text={body}
+                  isPretty
+                />
               ))}
-              {step.out ? <Code title="Result" text={step.out} isPretty /> : null}
+              {step.out ? (
+                <Code title="Result" label={`Result of ${step.messageId}`} text={step.out} isPretty />
+              ) : null}
             </div>
           </li>
         ))}

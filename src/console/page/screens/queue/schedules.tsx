@@ -100,7 +100,7 @@ const actions = (act: Act, onDelete: (id: string) => void): Column<Schedule> => 
       <div class="actions">
         <Button
           isSmall
-          label={`Run ${scheduleId} now`}
+          label={`Run now ${scheduleId}`}
           onClick={act('POST', `${path}/run`, 'Its message is published.')}
         >
           Run now
