@@ -7,7 +7,7 @@ import { HttpCore } from './http/exchange/http-core.js';
 import type { ServiceInstance } from './http/instance.js';
 import { Health, type HealthTarget } from './http/monitoring/health.js';
 import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
-import { metricsAreOpen, Operations } from './http/operations/operations.js';
+import { Operations } from './http/operations/operations.js';
 import { gateOf } from './http/routing/auth.js';
 import { buildApp, type MountedAt, type Pages } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
@@ -223,7 +223,6 @@ function openConsole(
   return createConsole({
     ...{ core, health, lifecycle, now, folder, gatherSteps },
     served: instances.map(({ service, instance }) => ({ service, mount: instance })),
-    isOpen: metricsAreOpen(config.http),
     sharedFolder: worker?.folder,
   });
 }

@@ -50,7 +50,11 @@ const build = () => ({ version: packageVersion(), node: process.versions.node })
 
 /** The document without a configuration, for whoever reads it. */
 function defaultOpenapi(): string {
-  const document = openapiDocument([...describeServices(), describeConsole()], packageVersion(), defaultServers());
+  const document = openapiDocument(
+    [...describeServices(), describeConsole()],
+    packageVersion(),
+    defaultServers(),
+  );
   return `${JSON.stringify(wholly(document), null, 2)}\n`;
 }
 

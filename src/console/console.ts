@@ -2,6 +2,7 @@ import { plainFormat } from '../http/exchange/error-sender.js';
 import type { HttpCore } from '../http/exchange/http-core.js';
 import type { ServiceInstance } from '../http/instance.js';
 import type { Health } from '../http/monitoring/health.js';
+import { metricsAreOpen } from '../http/operations/operations.js';
 import { bindRoutes } from '../http/route.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import { Access, type Served } from './api/access.js';
@@ -28,8 +29,6 @@ export interface ConsoleOptions {
   readonly lifecycle: ReleaseRegistry;
   /** ms since 1970 */
   readonly now: () => number;
-  /** As `/metrics`: whoever comes here may see all of the overview. */
-  readonly isOpen: boolean;
   /** A folder that all processes share, where there are several. */
   readonly sharedFolder?: string | undefined;
   /** The steps of all processes, this one included, where there are several. */
@@ -50,11 +49,11 @@ export function createConsole(options: ConsoleOptions): ServedConsole {
   lifecycle.onStop('console', () => series.release());
   const gather = options.gatherSteps ?? (async () => [series.steps()]);
   const deps = {
-    access: new Access(served, core.settings.metricsToken),
+    access: new Access(served, () => core.settings.metricsToken),
     codes: new SignInCodes(placeFor(options), now),
     health: () => health.states(),
     series: async (after: number | undefined) => seriesView(await gather(), now(), after),
-    isOpen: options.isOpen,
+    isOpen: () => metricsAreOpen(core.settings),
   };
   const api: ServiceInstance = {
     name: 'console',

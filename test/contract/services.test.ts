@@ -41,7 +41,11 @@ it('lists services under names of their own', () => {
 it('has every route in config/openapi.json, which is what `npm run docs` writes', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   expect(document).toEqual(
-    JSON.parse(JSON.stringify(wholly(openapiDocument([...describeServices(), describeConsole()], version, defaultServers())))),
+    JSON.parse(
+      JSON.stringify(
+        wholly(openapiDocument([...describeServices(), describeConsole()], version, defaultServers())),
+      ),
+    ),
   );
   const ids = Object.values(document.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),

@@ -19,6 +19,7 @@ const needs = {
   ...Object.fromEntries(Object.entries(cards).map(([name, card]) => [name, card.needs])),
   compose: [],
   package: ['redis'],
+  console: allBackends,
   openapi: allBackends,
 };
 

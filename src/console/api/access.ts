@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Mount } from '../../http/instance.js';
 import type { Principal } from '../../http/route.js';
-import { type Authenticate, authenticator } from '../../http/routing/auth.js';
+import { type Authenticate, authenticator, gateOf } from '../../http/routing/auth.js';
 
 /** What credentials open. */
 export interface Unlocked {
@@ -16,10 +16,13 @@ export interface Unlocked {
 /** An instance and the service that it belongs to. */
 export interface Served {
   readonly service: string;
+  /** The instance itself, whose credentials may be exchanged while it is served. */
   readonly mount: Pick<Mount, 'name' | 'path' | 'auth'>;
 }
 
-interface Door extends Served {
+interface Door {
+  readonly service: string;
+  readonly mount: Pick<Mount, 'name' | 'path'>;
   readonly authenticate: Authenticate;
 }
 
@@ -30,18 +33,18 @@ export const OPERATIONS = 'operations';
 export class Access {
   private readonly doors: readonly Door[];
 
-  /** @param metricsToken opens what the operations show */
-  constructor(served: readonly Served[], metricsToken: string | null) {
-    const operator = { name: 'operator', access: 'read' } as const;
-    const credentials = metricsToken === null ? [] : [{ token: metricsToken, principal: operator }];
-    const operations: Served = {
+  /** @param metricsToken opens what the operations show; asked each time, as it can be exchanged */
+  constructor(served: readonly Served[], metricsToken: () => string | null) {
+    const operations: Door = {
       service: OPERATIONS,
-      mount: { name: 'default', path: '', auth: { kind: 'bearer', credentials } },
+      mount: { name: 'default', path: '' },
+      authenticate: (request) => operatorBy(metricsToken())(request),
     };
-    this.doors = [...served, operations].map((each) => ({
-      ...each,
-      authenticate: authenticator(each.mount.auth),
-    }));
+    const doors = served.map(({ service, mount }): Door => {
+      const gate = gateOf(mount);
+      return { service, mount, authenticate: (request) => gate.authenticate(request) };
+    });
+    this.doors = [...doors, operations];
   }
 
   unlockedBy(authorization: string | undefined): Unlocked[] {
@@ -54,4 +57,9 @@ export class Access {
         : [{ service, name, path, access: principal.access, principal: principal.name }];
     });
   }
+}
+
+function operatorBy(token: string | null): Authenticate {
+  const principal = { name: 'operator', access: 'read' } as const;
+  return authenticator({ kind: 'bearer', credentials: token === null ? [] : [{ token, principal }] });
 }

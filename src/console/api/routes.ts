@@ -13,7 +13,7 @@ export interface ConsoleDeps {
   readonly health: () => Promise<readonly HealthState[]>;
   readonly series: (after: number | undefined) => Promise<SeriesView>;
   /** Everybody who comes here may see what the operations show, as with `/metrics`. */
-  readonly isOpen: boolean;
+  readonly isOpen: () => boolean;
 }
 
 const route = jsonRoute<ConsoleDeps>();
@@ -31,7 +31,7 @@ function visible(
     throw new HttpError('unauthorized', undefined, {
       headers: { 'WWW-Authenticate': 'Bearer realm="portico"' },
     });
-  return isOpen || unlocked.includes(OPERATIONS) ? () => true : (service) => unlocked.includes(service);
+  return isOpen() || unlocked.includes(OPERATIONS) ? () => true : (service) => unlocked.includes(service);
 }
 
 /** What the console needs beside the services: credentials are checked by each of them, so these routes are open or look themselves. */
