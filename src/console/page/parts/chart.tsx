@@ -39,7 +39,10 @@ function optionsFor(element: HTMLElement, { lines, format }: ChartProps): uPlot.
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_chart, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
-    axes: [axis, { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) }],
+    axes: [
+      { ...axis, values: (_chart, ticks) => ticks.map(hourOf) },
+      { ...axis, size: 64, values: (_chart, ticks) => ticks.map(format) },
+    ],
     series: [
       {},
       ...lines.map(({ label, colour, points }) => ({
@@ -53,6 +56,9 @@ function optionsFor(element: HTMLElement, { lines, format }: ChartProps): uPlot.
     ],
   };
 }
+
+const hourOf = (seconds: number): string =>
+  new Date(seconds * 1_000).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 
 /** Lines over time. uPlot comes with the first chart; the newest values stand in its legend as text. */
 export function Chart(props: ChartProps) {

@@ -20,8 +20,10 @@ interface KeyRow {
 }
 
 const TYPES = ['', 'string', 'hash', 'list', 'set', 'zset', 'stream', 'ReJSON-RL'] as const;
-/** Keys that Redis looks at in one call, and calls in one window: a rare pattern is not looked for through a million keys at once. */
-const SCAN_COUNT = 1_000;
+/** Keys that Redis looks at in the first call, twice as many in each that follows, up to the most; and calls in one window: a rare
+ * pattern is not looked for through a million keys at once. */
+const FIRST_COUNT = 100;
+const MOST_COUNT = 1_000;
 const MOST_CALLS = 20;
 const WINDOW = 50;
 
@@ -42,7 +44,8 @@ async function scanWindow(
   for (let calls = 0; calls < MOST_CALLS && names.length < WINDOW; calls += 1) {
     const match = pattern === '' ? [] : ['MATCH', pattern];
     const kind = type === '' ? [] : ['TYPE', type];
-    const words = ['SCAN', next, ...match, ...kind, 'COUNT', SCAN_COUNT];
+    const count = Math.min(MOST_COUNT, FIRST_COUNT * 2 ** calls);
+    const words = ['SCAN', next, ...match, ...kind, 'COUNT', count];
     const [after, found] = await run<[string, string[]]>(instance, words, signal);
     names.push(...found);
     next = String(after);
