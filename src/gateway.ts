@@ -1,6 +1,9 @@
 import { type AccessControl, openAccess } from './access/access.js';
 import { openKeptCalls } from './access/open-kept-calls.js';
 import { accessStoreUrl, type Config, enabledServices } from './config/schema.js';
+import { createConsole, type ServedConsole } from './console/console.js';
+import type { Step } from './console/series/request-series.js';
+import { isConsoleServed } from './console/settings.js';
 import { HttpError } from './http/errors.js';
 import { plainFormat } from './http/exchange/error-sender.js';
 import { HttpCore } from './http/exchange/http-core.js';
@@ -10,7 +13,7 @@ import { Health, type HealthTarget } from './http/monitoring/health.js';
 import { Metrics, type MetricsSnapshot } from './http/monitoring/metrics.js';
 import { Operations } from './http/operations/operations.js';
 import { gateOf } from './http/routing/auth.js';
-import { buildApp, type MountedAt } from './http/server/app.js';
+import { buildApp, type MountedAt, type Pages } from './http/server/app.js';
 import { type ListeningServer, listen } from './http/server/server.js';
 import { Lifecycle } from './lib/lifecycle.js';
 import type { Logger } from './lib/logger.js';
@@ -34,6 +37,8 @@ export interface Gateway {
   counts(): Promise<MetricsSnapshot>;
   /** Takes what differs in what can be exchanged while requests come; a request that was let in before goes on. */
   reload(config: Config): void;
+  /** What this process alone did of late, for the console. */
+  steps(): readonly Step[];
   /** Readiness off, drain, release everything; resolves to what went wrong meanwhile. */
   stop(): Promise<Error[]>;
 }
@@ -49,6 +54,10 @@ export interface GatewayOptions {
   readonly worker?: Worker;
   /** Metrics of all processes that serve together, this one included; for `/metrics`. */
   readonly gatherMetrics?: () => Promise<readonly MetricsSnapshot[]>;
+  /** What they all did of late, this one included; for the console. */
+  readonly gatherSteps?: () => Promise<readonly (readonly Step[])[]>;
+  /** Where the build has put the console's page; without it none is served. */
+  readonly consoleFolder?: string;
 }
 
 /** So long the ports stay closed for backends that are about to answer; one that is away holds up no start beyond it. */
@@ -72,6 +81,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   if (options.build !== undefined) core.metrics.reportBuild(options.build.version, options.build.node);
 
   const reloads = new Reloads(core);
+  let console: ServedConsole | undefined;
+
   const start = async (): Promise<Listening> => {
     const access = openAccessControl(config, core, lifecycle, options);
     const instances = withIssued(openServices(config, core, lifecycle, reloads, options), access);
@@ -79,7 +90,9 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     core.metrics.reportBackends(() => health.states());
     await health.whenUp(START_WAIT_MS);
     const operations = new Operations(core, health, options.openapi);
-    const servers = await openPorts(config, core, { instances, admin: access?.instance }, operations);
+    console = openConsole(config, core, instances, health, lifecycle, options);
+    const mounted = { instances, admin: access?.instance };
+    const servers = await openPorts(config, core, mounted, operations, console);
     core.metrics.reportCertificate(() => servers[0]?.certificateEnd);
     reloads.begin({ instances, operations, servers });
     lifecycle.onStop(
@@ -99,6 +112,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     metrics: () => core.metrics.snapshot(),
     counts: () => core.metrics.counts(),
     reload: (changed) => reloads.take(changed),
+    steps: () => console?.steps() ?? [],
     stop: () => {
       core.beginStop();
       return lifecycle.stop();
@@ -256,21 +270,55 @@ interface Mounted {
   readonly admin: ServiceInstance | undefined;
 }
 
+interface Wanted {
+  readonly port: number;
+  readonly mounts: readonly MountedAt[];
+  readonly pages: Pages | undefined;
+}
+
+function together(pages: readonly Pages[]): Pages {
+  return {
+    paths: pages.flatMap(({ paths }) => paths),
+    mount: (app) => {
+      for (const each of pages) each.mount(app);
+    },
+  };
+}
+
+function openConsole(
+  config: Config,
+  core: HttpCore,
+  instances: readonly OpenInstance[],
+  health: Health,
+  lifecycle: Lifecycle,
+  { consoleFolder: folder, now = Date.now, worker, gatherSteps }: GatewayOptions,
+): ServedConsole | undefined {
+  if (folder === undefined || !isConsoleServed(config.console, config.http.host)) return undefined;
+  return createConsole({
+    ...{ core, health, lifecycle, now, folder, gatherSteps },
+    served: instances.map(({ service, instance }) => ({ service, mount: instance })),
+    sharedFolder: worker?.folder,
+  });
+}
+
 /** The main port first, then the operations' own and those of single instances; all or none. */
 async function openPorts(
   config: Config,
   core: HttpCore,
   { instances, admin }: Mounted,
   operations: Operations,
+  console: ServedConsole | undefined,
 ): Promise<ListeningServer[]> {
   const { host, port, operationsPort } = config.http;
   const all: MountedAt[] = instances.map(({ instance }) => ({ path: instance.path, instance }));
   const own: MountedAt[] = admin === undefined ? [] : [{ path: admin.path, instance: admin }];
-  const wanted =
+  const screens = console === undefined ? [] : [{ path: console.api.path, instance: console.api }];
+  const pages = console === undefined ? [] : [console.pages];
+  const wanted: Wanted[] =
     operationsPort === null
-      ? [{ port, mounts: [...all, ...own], pages: operations as Operations | undefined }]
+      ? [{ port, mounts: [...all, ...screens, ...own], pages: together([operations, ...pages]) }]
       : [
-          { port, mounts: all, pages: undefined },
+          { port, mounts: [...all, ...screens], pages: together(pages) },
           { port: operationsPort, mounts: own, pages: operations },
         ];
   for (const { instance } of instances) {

@@ -11,6 +11,8 @@ import { settingsTable } from './config/settings-table.js';
 import { settingsYaml } from './config/settings-yaml.js';
 import { tokenReport } from './config/token-report.js';
 import { unservedText } from './config/unserved-services.js';
+import { describeConsole } from './console/describe.js';
+import { isConsoleServed } from './console/settings.js';
 import { createGateway, type Gateway } from './gateway.js';
 import { openapiDocument } from './http/operations/openapi.js';
 import { defaultServers, serversOf } from './http/operations/openapi-servers.js';
@@ -43,12 +45,15 @@ function packageVersion(): string {
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
 
+/** Where the build has put the console. */
+const consoleFolder = fileURLToPath(new URL('console', import.meta.url));
+
 const build = () => ({ version: packageVersion(), node: process.versions.node });
 
 /** The document without a configuration, for whoever reads it. */
 function defaultOpenapi(): string {
   const document = openapiDocument(
-    [...describeServices(), adminDocumentation],
+    [...describeServices(), adminDocumentation, describeConsole()],
     packageVersion(),
     defaultServers(),
   );
@@ -58,7 +63,8 @@ function defaultOpenapi(): string {
 /** The document of a gateway, as it serves it. */
 function* servedOpenapi(config: Config): Generator<void, string> {
   const admin = config.admin.token === null ? [] : [adminDocumentation];
-  const services = [...describeServices(enabledServices(config)), ...admin];
+  const console = isConsoleServed(config.console, config.http.host) ? [describeConsole()] : [];
+  const services = [...describeServices(enabledServices(config)), ...admin, ...console];
   const document = yield* openapiDocument(services, packageVersion(), serversOf(config.http));
   yield;
   return JSON.stringify(document);
@@ -141,6 +147,7 @@ async function serve(config: Config, log: Logger, onReload: OnReload, manager: M
     log,
     build: build(),
     openapi: () => inSlices(servedOpenapi(config)),
+    consoleFolder,
   });
   let told: Promise<void> | undefined;
   const stop = stopper(log, gateway, async () => told);
@@ -194,6 +201,8 @@ async function work(link: WorkerLink): Promise<void> {
     build: build(),
     openapi: () => inSlices(servedOpenapi(config)),
     gatherMetrics,
+    gatherSteps: () => link.gatherSteps(),
+    consoleFolder,
     worker: place,
   });
   const stop = stopper(log, gateway, async () => link.sendFinal(await gateway.counts()));
@@ -202,6 +211,7 @@ async function work(link: WorkerLink): Promise<void> {
     stop: (lost) => stop({ lost }),
     metrics: () => gateway.metrics(),
     reload: (changed) => gateway.reload(changed),
+    steps: () => gateway.steps(),
   });
   try {
     await link.listening(await gateway.start());

@@ -64,11 +64,12 @@ function builtByHand(sources) {
 const sourceFiles = () =>
   readdirSync(join(root, 'src'), { recursive: true })
     .map((name) => join('src', String(name)))
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.(tsx?|css|html|svg)$/.test(name))
     .sort();
 
 const packagesDigest = () => digest(['package-lock.json']);
-const buildDigest = (sources) => digest([...sources, 'compose/install/build.mjs', 'package-lock.json']);
+const buildDigest = (sources) =>
+  digest([...sources, 'compose/install/build.mjs', 'compose/install/build-console.mjs', 'package-lock.json']);
 
 /** Whether npm and its registry are not needed: the packages that the lock file names are there. */
 export function hasPackages() {

@@ -89,9 +89,10 @@ function adminLines({ operationsUrl }, env) {
  * What is printed when all is up.
  * @param {import('./gateway.mjs').Check} report
  * @param {Record<string, string | undefined>} env the gateway's
- * @param {{file: string, down: string[], notes: string[], logs: string}} about notes: what one should know of the backends
+ * @param {{file: string, down: string[], notes: string[], logs: string, console?: string}} about notes: what one should know of the
+ *   backends; console: a link that signs in
  */
-export function card(report, env, { file, down, notes, logs }) {
+export function card(report, env, { file, down, notes, logs, console: link }) {
   const where = addresses
     .filter((name) => env[name])
     .map(
@@ -102,6 +103,7 @@ export function card(report, env, { file, down, notes, logs }) {
     '',
     `Portico: ${report.url}`,
     '',
+    ...(link ? [`  console         ${link}`, ''] : []),
     ...report.services.flatMap((service) => serviceLines(report, env, service)),
     ...adminLines(report, env),
     '',

@@ -6,12 +6,14 @@ import { parseArgs } from 'node:util';
 import { context } from 'esbuild';
 import { backends } from '../backends/backends.mjs';
 import { gatewayBuild } from '../install/build.mjs';
+import { buildConsole } from '../install/build-console.mjs';
 import { ensureGateway, forgetBuild } from '../install/ensure.mjs';
 import { catchSignals, Interrupted, interrupted, interruption } from '../processes/interruption.mjs';
 import { withLock } from '../processes/lock.mjs';
 import { createProgress } from '../processes/progress.mjs';
 import { root } from '../state/profile.mjs';
 import { card, writeConnection } from './card.mjs';
+import { consoleLink } from './console-link.mjs';
 import { runningGateway, startGateway, stopGateway, waitReady } from './gateway.mjs';
 import { bringUp, lookAhead, takeDown } from './start.mjs';
 
@@ -20,6 +22,7 @@ import { bringUp, lookAhead, takeDown } from './start.mjs';
 const say = createProgress();
 const restartLimitMs = 10_000;
 const settleMs = 50;
+const pageFolder = join('console', 'page');
 
 /**
  * Calls back when what has changed is compiled, without a look at types. An editor writes a file in several steps, so it
@@ -32,10 +35,19 @@ async function watchSources(onCompiled) {
     gateway.rebuild().then(onCompiled, (error) => {
       say('build', `${error.message}\nthe gateway goes on as it was`);
     });
+  const compilePage = () =>
+    buildConsole(true).then(onCompiled, (error) =>
+      say('build', `${error.message}\nthe console stays as it was`),
+    );
+  let pageTimer;
   const files = watch(join(root, 'src'), { recursive: true }, (_, name) => {
-    if (!name?.endsWith('.ts')) return;
-    clearTimeout(timer);
-    timer = setTimeout(compile, settleMs);
+    if (name?.startsWith(pageFolder)) {
+      clearTimeout(pageTimer);
+      pageTimer = setTimeout(compilePage, settleMs);
+    } else if (name?.endsWith('.ts')) {
+      clearTimeout(timer);
+      timer = setTimeout(compile, settleMs);
+    }
   });
   return async () => {
     files.close();
@@ -98,7 +110,15 @@ async function main() {
   try {
     const up = await withLock(lock, () => bringUp(set, values.config, begun, say, known));
     const file = writeConnection(p, up.report, up.env);
-    console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
+    console.log(
+      card(up.report, up.env, {
+        file,
+        down: up.down,
+        notes: up.notes,
+        logs: p.logs,
+        console: await consoleLink(up.report, up.env),
+      }),
+    );
     forgetBuild();
     closeSources = await watchSources(restarter(p, up, values.config));
     types = watchTypes();

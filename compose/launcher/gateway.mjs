@@ -17,6 +17,7 @@ import { askGateway } from './ask-gateway.mjs';
  * @typedef {object} Check
  * @property {string} url
  * @property {string} operationsUrl where /readyz is
+ * @property {string | null} consoleUrl where the console is
  * @property {number[]} ports all that the gateway listens on
  * @property {string[]} services those that are not switched off
  * @property {{service: string, wants: {key: string, variable: string}[]}[]} unserved those of them whose backends have

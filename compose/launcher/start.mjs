@@ -11,6 +11,7 @@ import { commandLine, profile } from '../state/profile.mjs';
 import { cards } from '../state/services.mjs';
 import { askGateway } from './ask-gateway.mjs';
 import { card, writeConnection } from './card.mjs';
+import { consoleLink } from './console-link.mjs';
 import {
   check,
   demandGatewayPort,
@@ -189,7 +190,15 @@ export async function start({ detach = false, config }) {
   }
   up.env = { ...up.env, ...(await toldCredentials(up.report, up.env)) };
   const file = writeConnection(p, up.report, up.env);
-  console.log(card(up.report, up.env, { file, down: up.down, notes: up.notes, logs: p.logs }));
+  console.log(
+    card(up.report, up.env, {
+      file,
+      down: up.down,
+      notes: up.notes,
+      logs: p.logs,
+      console: await consoleLink(up.report, up.env),
+    }),
+  );
   const code = up.down.length > 0 || missingServices(up.report, up.env).length > 0 ? 1 : 0;
   if (up.already) {
     console.log(

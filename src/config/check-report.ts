@@ -1,3 +1,4 @@
+import { isConsoleServed } from '../console/settings.js';
 import type { BackendName } from '../services/service.js';
 import type { LoadedConfig } from './load.js';
 import { accessStoreUrl, type Config, configLeaves, enabledServices } from './schema.js';
@@ -8,6 +9,8 @@ export interface CheckReport {
   readonly url: string;
   /** Where `/readyz` and `/metrics` are. */
   readonly operationsUrl: string;
+  /** Where the console is; null: nowhere. */
+  readonly consoleUrl: string | null;
   /** All that the gateway listens on, those of its own for an instance included. */
   readonly ports: readonly number[];
   /** Those that are not switched off; the start scripts bring the backends that have no address. */
@@ -70,6 +73,7 @@ export function checkReport({ config, unserved }: LoadedConfig): CheckReport {
   return {
     url,
     operationsUrl: `${scheme}://${host}:${operationsPort ?? port}`,
+    consoleUrl: isConsoleServed(config.console, config.http.host) ? `${url}/console/` : null,
     ports: [port, operationsPort, ...own].filter((one) => one !== null),
     services: enabled.map(({ service }) => service.name),
     unserved,

@@ -95,7 +95,7 @@ function repeatedCredentials(service: Service, section: ServiceConfig): string[]
 }
 
 /** A service mounted there would answer in their place. */
-const PAGES = /^\/(livez|readyz|metrics|openapi\.json|docs)(\/|$)/;
+const PAGES = /^\/(livez|readyz|metrics|openapi\.json|docs|console)(\/|$)/;
 
 function repeatedPlaces(config: Config, enabled: readonly EnabledService[]): string[] {
   const mounts = enabled.flatMap(({ service, section }) => service.mounts(section));

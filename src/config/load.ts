@@ -56,9 +56,10 @@ export function loadConfig(source: ConfigSource, complete = true): LoadedConfig 
   if (early.length > 0) throw new ConfigError(early);
   const result = configSchema.safeParse(document);
   if (!result.success) throw new ConfigError(describeIssues(result.error.issues, file, applied.origins));
-  const { http, log, traces, admin, ...sections } = result.data as Config & Record<string, ServiceConfig>;
+  const { http, log, console, traces, admin, ...sections } = result.data as Config &
+    Record<string, ServiceConfig>;
   const services = sections as Record<string, ServiceConfig>;
-  const whole: Config = { http, log, traces, admin, services };
+  const whole: Config = { http, log, console, traces, admin, services };
   const names = keyNames(applied.origins);
   const unserved = unservedServices(enabledServices(whole), names);
   const config = complete ? without(whole, unserved) : whole;

@@ -21,12 +21,12 @@ export interface Reloaded {
 export function reloadConfig(current: Config, source: ConfigSource): Reloaded {
   const next = loadConfig(source).config;
   const merge = new Merge();
-  const { http, log, traces, admin, ...services } = merge.merged(
+  const { http, log, console, traces, admin, ...services } = merge.merged(
     documentOf(current),
     documentOf(next),
     [],
   ) as ReturnType<typeof documentOf>;
-  const config = { http, log, traces, admin, services } as Config;
+  const config = { http, log, console, traces, admin, services } as Config;
   // the two may not go together: the only token was exchanged for one that an address yields which waits for a start
   const enabled = enabledServices(config);
   const problems = [
@@ -39,9 +39,10 @@ export function reloadConfig(current: Config, source: ConfigSource): Reloaded {
   return { config: deepFreeze(config), changed: merge.changed, atRestart: merge.atRestart };
 }
 
-const documentOf = ({ http, log, traces, admin, services }: Config) => ({
+const documentOf = ({ http, log, console, traces, admin, services }: Config) => ({
   http,
   log,
+  console,
   traces,
   admin,
   ...services,

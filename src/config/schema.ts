@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { adminSettings } from '../access/settings.js';
+import { consoleSettings } from '../console/settings.js';
 import { httpSettings } from '../http/settings.js';
 import { type SettingLeaf, settingLeaves } from '../lib/settings/settings-tree.js';
 import { type TraceSettings, traceSettings } from '../lib/traces/trace-settings.js';
@@ -19,6 +20,7 @@ const logSettings = z.strictObject({
 export const configSchema = z.strictObject({
   http: httpSettings.prefault({}).describe('The HTTP front itself.'),
   log: logSettings.prefault({}).describe('JSON lines on standard output.'),
+  console: consoleSettings.prefault({}).describe('The console in the browser.'),
   traces: traceSettings.prefault({}).describe('Traces by OpenTelemetry.'),
   admin: adminSettings.prefault({}).describe('Tokens made at run time, and the audit log.'),
   ...Object.fromEntries(services.map((service) => [service.name, service.config.prefault({} as never)])),
@@ -27,6 +29,7 @@ export const configSchema = z.strictObject({
 export interface Config {
   readonly http: z.output<typeof httpSettings>;
   readonly log: z.output<typeof logSettings>;
+  readonly console: z.output<typeof consoleSettings>;
   readonly traces: TraceSettings;
   readonly admin: z.output<typeof adminSettings>;
   /** Each service's section by its name. */

@@ -1,7 +1,9 @@
 import type { MetricSample } from './metric-source.js';
 
 /** Upper bounds of the buckets in seconds. */
-const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+export const LATENCY_BOUNDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+];
 
 /**
  * One series of a latency histogram. An observation costs a short search: prom-client's own sorts and joins the labels
@@ -9,14 +11,20 @@ const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
  */
 export class LatencyHistogram {
   /** Observations a bucket, not cumulated; the last one is beyond every bound. */
-  private readonly counts = new Float64Array(BOUNDS.length + 1);
+  private readonly counts = new Float64Array(LATENCY_BOUNDS.length + 1);
   private sum = 0;
 
   observe(seconds: number): void {
     let bucket = 0;
-    while (bucket < BOUNDS.length && seconds > (BOUNDS[bucket] as number)) bucket += 1;
+    while (bucket < LATENCY_BOUNDS.length && seconds > (LATENCY_BOUNDS[bucket] as number)) bucket += 1;
     this.counts[bucket] = (this.counts[bucket] as number) + 1;
     this.sum += seconds;
+  }
+
+  /** Adds the observations of each bucket, not cumulated, to those in `counts`. */
+  addTo(counts: Float64Array): void {
+    for (let i = 0; i < this.counts.length; i += 1)
+      counts[i] = (counts[i] as number) + (this.counts[i] as number);
   }
 
   /** Cumulated buckets, sum and count as Prometheus wants them. */
@@ -27,7 +35,7 @@ export class LatencyHistogram {
       total += count;
       samples.push({
         metricName: `${name}_bucket`,
-        labels: { le: BOUNDS[i] ?? '+Inf', ...labels },
+        labels: { le: LATENCY_BOUNDS[i] ?? '+Inf', ...labels },
         value: total,
       });
     });

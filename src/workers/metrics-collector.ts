@@ -1,53 +1,30 @@
 import { type MetricsSnapshot, sumOfCounts } from '../http/monitoring/metrics.js';
-
-/** A worker that has not answered by then is left out of this answer, in ms. */
-const COLLECT_MS = 2_000;
-
-interface Collection {
-  readonly waiting: Set<number>;
-  readonly snapshots: Map<number, MetricsSnapshot>;
-  readonly done: () => void;
-}
+import { Collector } from './collector.js';
 
 /**
  * Gathers the metrics of the workers. What a dead worker had counted stays in the sum, as far as it was ever told:
  * a counter that falls looks to Prometheus like one that began anew, and all of it would be counted a second time.
  */
 export class MetricsCollector {
-  private lastId = 0;
-  private readonly collections = new Map<number, Collection>();
+  private readonly collector: Collector<MetricsSnapshot>;
   /** The latest of each living worker. */
   private readonly latest = new Map<number, MetricsSnapshot>();
   /** The counts of all that are gone; a promise, so that one addition follows the other. */
   private retired: Promise<MetricsSnapshot> = Promise.resolve([]);
 
   /** @param ask tells the worker with this number to report under an id */
-  constructor(private readonly ask: (worker: number, id: number) => void) {}
+  constructor(ask: (worker: number, id: number) => void) {
+    this.collector = new Collector(ask);
+  }
 
-  collect(workers: readonly number[]): Promise<readonly MetricsSnapshot[]> {
-    this.lastId += 1;
-    const id = this.lastId;
-    return new Promise((resolve) => {
-      const snapshots = new Map<number, MetricsSnapshot>();
-      const done = () => {
-        clearTimeout(timer);
-        this.collections.delete(id);
-        const living = [...snapshots.values()];
-        resolve(this.retired.then((retired) => [retired, ...living]));
-      };
-      const timer = setTimeout(done, COLLECT_MS);
-      this.collections.set(id, { waiting: new Set(workers), snapshots, done });
-      if (workers.length === 0) done();
-      for (const worker of workers) this.ask(worker, id);
-    });
+  async collect(workers: readonly number[]): Promise<readonly MetricsSnapshot[]> {
+    const living = await this.collector.collect(workers);
+    return [await this.retired, ...living];
   }
 
   reported(worker: number, id: number, snapshot: MetricsSnapshot): void {
     this.latest.set(worker, snapshot);
-    const collection = this.collections.get(id);
-    if (collection === undefined || !collection.waiting.delete(worker)) return;
-    collection.snapshots.set(worker, snapshot);
-    if (collection.waiting.size === 0) collection.done();
+    this.collector.reported(worker, id, snapshot);
   }
 
   /** What a worker reports before it exits. */
@@ -60,9 +37,6 @@ export class MetricsCollector {
     const last = this.latest.get(worker);
     this.latest.delete(worker);
     if (last !== undefined) this.retired = this.retired.then((retired) => sumOfCounts([retired, last]));
-    for (const { waiting, snapshots, done } of [...this.collections.values()]) {
-      snapshots.delete(worker);
-      if (waiting.delete(worker) && waiting.size === 0) done();
-    }
+    this.collector.gone(worker);
   }
 }

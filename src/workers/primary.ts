@@ -1,9 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config/schema.js';
+import type { Step } from '../console/series/request-series.js';
 import type { Listening } from '../gateway.js';
 import { backoffDelay } from '../lib/backoff.js';
 import type { Logger } from '../lib/logger.js';
+import { Collector } from './collector.js';
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { PeerWorkers } from './peer-workers.js';
@@ -38,6 +40,9 @@ export class Primary {
   private readonly places: Place[];
   private readonly metrics = new MetricsCollector((number, id) =>
     this.send(this.places[number - 1]?.worker, { type: 'collect', id }),
+  );
+  private readonly steps = new Collector<readonly Step[]>((number, id) =>
+    this.send(this.places[number - 1]?.worker, { type: 'collectSteps', id }),
   );
   private announced = false;
   private stopping = false;
@@ -146,13 +151,28 @@ export class Primary {
         return;
       case 'gather':
         void this.gather(worker, message.id);
+        return;
+      case 'collectedSteps':
+        this.steps.reported(place.number, message.id, message.steps);
+        return;
+      case 'gatherSteps':
+        void this.gatherSteps(worker, message.id);
     }
   }
 
   private async gather(worker: Worker, id: number): Promise<void> {
-    const listening = this.places.filter((place) => place.listening !== undefined);
-    const snapshots = await this.metrics.collect(listening.map(({ number }) => number));
+    const snapshots = await this.metrics.collect(this.listening());
     this.send(worker, { type: 'gathered', id, snapshots });
+  }
+
+  private async gatherSteps(worker: Worker, id: number): Promise<void> {
+    const steps = await this.steps.collect(this.listening());
+    this.send(worker, { type: 'gatheredSteps', id, steps });
+  }
+
+  /** The numbers of the workers that serve. */
+  private listening(): number[] {
+    return this.places.filter(({ listening }) => listening !== undefined).map(({ number }) => number);
   }
 
   /** The one line that says the gateway listens, when every worker does. */
@@ -168,6 +188,7 @@ export class Primary {
     place.worker = undefined;
     place.listening = undefined;
     this.metrics.gone(place.number);
+    this.steps.gone(place.number);
     if (this.stopping) {
       if (code !== 0) this.exitCode = 1;
       this.exitWhenEmpty();

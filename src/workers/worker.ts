@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Config } from '../config/schema.js';
+import type { Step } from '../console/series/request-series.js';
 import type { Listening } from '../gateway.js';
 import { HttpError } from '../http/errors.js';
 import type { MetricsSnapshot } from '../http/monitoring/metrics.js';
@@ -17,6 +18,8 @@ export interface WorkerDuties {
   stop(lost: boolean): void;
   metrics(): Promise<MetricsSnapshot>;
   reload(config: Config): void;
+  /** For the console. */
+  steps(): readonly Step[];
 }
 
 /** What a worker begins with. */
@@ -31,7 +34,7 @@ export class WorkerLink {
   private reloadFirst: Config | undefined;
   private stopFirst: { lost: boolean } | undefined;
   private lastId = 0;
-  private readonly gathering = new Map<number, (snapshots: readonly MetricsSnapshot[]) => void>();
+  private readonly gathering = new Map<number, (parts: never) => void>();
   private begun: ((orders: Orders) => void) | undefined;
 
   constructor(
@@ -82,6 +85,15 @@ export class WorkerLink {
    * @throws HttpError `timeout` when the primary process does not answer
    */
   gather(): Promise<readonly MetricsSnapshot[]> {
+    return this.gatherAs('gather');
+  }
+
+  /** What each worker noted for the console. @throws as `gather` */
+  gatherSteps(): Promise<readonly (readonly Step[])[]> {
+    return this.gatherAs('gatherSteps');
+  }
+
+  private gatherAs<Parts>(type: 'gather' | 'gatherSteps'): Promise<Parts> {
     this.lastId += 1;
     const id = this.lastId;
     return new Promise((resolve, reject) => {
@@ -89,12 +101,12 @@ export class WorkerLink {
         this.gathering.delete(id);
         reject(new HttpError('timeout', 'The other processes did not answer in time.'));
       }, GATHER_MS);
-      this.gathering.set(id, (snapshots) => {
+      this.gathering.set(id, (parts) => {
         clearTimeout(timer);
         this.gathering.delete(id);
-        resolve(snapshots);
+        resolve(parts);
       });
-      void this.send({ type: 'gather', id });
+      void this.send({ type, id });
     });
   }
 
@@ -102,8 +114,14 @@ export class WorkerLink {
     if (message.type === 'begin') this.begun?.(message);
     else if (message.type === 'stop') this.stop(false);
     else if (message.type === 'reload') this.reload(message.config);
-    else if (message.type === 'gathered') this.gathering.get(message.id)?.(message.snapshots);
+    else if (message.type === 'gathered') this.gathering.get(message.id)?.(message.snapshots as never);
+    else if (message.type === 'gatheredSteps') this.gathering.get(message.id)?.(message.steps as never);
+    else if (message.type === 'collectSteps') this.reportSteps(message.id);
     else void this.report(message.id);
+  }
+
+  private reportSteps(id: number): void {
+    if (this.duties !== undefined) void this.send({ type: 'collectedSteps', id, steps: this.duties.steps() });
   }
 
   private async report(id: number): Promise<void> {

@@ -6,7 +6,8 @@ const text = readFileSync('docs/architecture.md', 'utf8');
 
 /** `src/services/kv` for `kv`, and so on: where the rooms of a row of the table lie. */
 const homeOf = (name: string) =>
-  ({ http: 'src/http', compose: 'compose' })[name] ?? join('src/services', name);
+  ({ http: 'src/http', compose: 'compose', console: 'src/console', page: 'src/console/page' })[name] ??
+  join('src/services', name);
 
 const rows = [...text.matchAll(/^\| (\w+) \| (`.*) \|$/gm)].map(([, name = '', cells = '']) => {
   const outsideBrackets = cells.replace(/\([^)]*\)/g, '');

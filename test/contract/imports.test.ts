@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 const SOURCE = join(process.cwd(), 'src');
@@ -10,8 +10,12 @@ interface Import {
   readonly typeOnly: boolean;
 }
 
-const files = (readdirSync(SOURCE, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
+const files = (readdirSync(SOURCE, { recursive: true }) as string[]).filter((file) => /\.tsx?$/.test(file));
 const textOf = (file: string) => readFileSync(join(SOURCE, file), 'utf8');
+
+/** The page of the console has files with markup in them. */
+const sourceOf = (path: string) =>
+  path.replace(/\.js$/, existsSync(join(SOURCE, path.replace(/\.js$/, '.tsx'))) ? '.tsx' : '.ts');
 
 /** Every static import or re-export of a file; local ones as paths below `src`. */
 function importsOf(file: string): Import[] {
@@ -22,7 +26,7 @@ function importsOf(file: string): Import[] {
     file,
     typeOnly: type !== undefined,
     target: (target as string).startsWith('.')
-      ? relative(SOURCE, join(SOURCE, dirname(file), target as string)).replace(/\.js$/, '.ts')
+      ? sourceOf(relative(SOURCE, join(SOURCE, dirname(file), target as string)))
       : (target as string),
   }));
 }
@@ -44,7 +48,7 @@ function importsOfScripts(): Pick<Import, 'file' | 'target'>[] {
 }
 
 const imports = files.flatMap(importsOf);
-const local = imports.filter(({ target }) => target.endsWith('.ts'));
+const local = imports.filter(({ target }) => /\.tsx?$/.test(target));
 const scripts = importsOfScripts();
 
 /** What a file may import, by the first pattern that fits it. */
@@ -60,12 +64,19 @@ const ALLOWED: readonly (readonly [RegExp, RegExp])[] = [
     /^(lib\/|http\/(route|raw-stream|errors|headers|body|query|audit|idempotency)\.ts$|services\/service\.ts$|services\/\$SELF\/)/,
   ],
   [/^access\//, /^(access|lib)\/|^http\/[^/]+\.ts$/],
+  // the page runs in browsers: it shares nothing with the gateway but what the gateway answers
+  [/^console\/page\//, /^console\/page\//],
+  [/^console\/settings\.ts$/, /^lib\//],
+  [/^console\//, /^(console\/(?!page\/)|http\/|lib\/)/],
   [/^main\.ts$/, /./],
-  [/^workers\//, /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service)\.ts$/],
-  [/^config\//, /^(config\/|lib\/|(http|access)\/settings\.ts$|services\/[^/]+\.ts$)/],
+  [
+    /^workers\//,
+    /^(workers|http|lib)\/|^config\/schema\.ts$|^(gateway|services\/service|console\/series\/request-series)\.ts$/,
+  ],
+  [/^config\//, /^(config\/|lib\/|(http|access|console)\/settings\.ts$|services\/[^/]+\.ts$)/],
   [
     /^gateway\.ts$/,
-    /^(lib\/|http\/|access\/(access|open-kept-calls)\.ts$|services\/[^/]+\.ts$|config\/schema\.ts$)/,
+    /^(lib\/|http\/|access\/(access|open-kept-calls)\.ts$|services\/[^/]+\.ts$|config\/schema\.ts$|console\/(console|settings|series\/request-series)\.ts$)/,
   ],
 ];
 
@@ -97,6 +108,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['order', 'rabbitmq', 'store', 'message'],
   ],
   http: ['server', 'operations', 'routing', 'exchange', 'monitoring', 'head'],
+  console: ['api', 'series', 'codes', 'files', 'page'],
+  'console/page': ['app', 'overview', 'screens', 'parts', 'data', 'style', 'public'],
   // what lies beside these is what users call
   compose: ['launcher', 'conform', 'move', 'install', 'backends', 'docker', 'native', 'state', 'processes'],
 };
@@ -147,6 +160,8 @@ it('imports each driver as a value in one file only', () => {
 });
 
 it('reads `process` in main.ts only', () => {
-  const readers = files.filter((file) => /(?<!\.)\bprocess\.|from 'node:process'/.test(textOf(file)));
+  // the page has no process; it shows programs that have one
+  const own = files.filter((file) => !file.startsWith('console/page/'));
+  const readers = own.filter((file) => /(?<!\.)\bprocess\.|from 'node:process'/.test(textOf(file)));
   expect(readers).toEqual(['main.ts']);
 });

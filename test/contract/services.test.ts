@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { adminDocumentation } from '../../src/access/documented.js';
 import { settingsTable } from '../../src/config/settings-table.js';
+import { describeConsole } from '../../src/console/describe.js';
 import { HttpError } from '../../src/http/errors.js';
 import { openapiDocument } from '../../src/http/operations/openapi.js';
 import { defaultServers } from '../../src/http/operations/openapi-servers.js';
@@ -43,7 +44,13 @@ it('has every route in config/openapi.json, which is what `npm run docs` writes'
   expect(document).toEqual(
     JSON.parse(
       JSON.stringify(
-        wholly(openapiDocument([...describeServices(), adminDocumentation], version, defaultServers())),
+        wholly(
+          openapiDocument(
+            [...describeServices(), adminDocumentation, describeConsole()],
+            version,
+            defaultServers(),
+          ),
+        ),
       ),
     ),
   );

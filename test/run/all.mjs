@@ -97,6 +97,12 @@ function portsOfLane(index, count) {
   return `${firstPort + index * size}-${firstPort + (index + 1) * size - 1}`;
 }
 
+/** Whether the console's tests may be among them: a folder or a pattern may mean any. */
+function wantsBrowser(args) {
+  const named = args.filter((arg) => !arg.startsWith('-'));
+  return named.some((arg) => !arg.endsWith('.test.ts') || /\bconsole/.test(arg));
+}
+
 /**
  * Runs some of the tests on a set of backends.
  * @param {{name: string, set: Awaited<ReturnType<typeof backends>>, backends: string[], args: string[], ports: string, isFiller?: boolean}} part
@@ -107,7 +113,7 @@ async function runPart({ name, set, backends: names, args, ports, isFiller = fal
   await readyBackends(set, names);
   const variables = {
     ...set.urls(names),
-    ...(await testPrograms(set.profile, say)),
+    ...(await testPrograms(set.profile, say, wantsBrowser(args))),
     PORTICO_TEST_PROFILE: set.profile.name,
     PORTICO_TEST_RUN: mark,
     PORTICO_TEST_PORTS: ports,

@@ -20,6 +20,7 @@ const needs = {
   admin: ['redis', 'postgres', 'kafka'],
   compose: [],
   package: ['redis'],
+  console: allBackends,
   openapi: allBackends,
   examples: ['redis', 'postgres', 'rabbitmq'],
 };

@@ -31,7 +31,7 @@ export function gatewayEnvironment(): Record<string, string> {
 /** Every section of the generated configuration but the gateway's own is a service. */
 const SERVICES = [...readFileSync('config/portico.yaml', 'utf8').matchAll(/^(\w+):/gm)]
   .map(([, section]) => section as string)
-  .filter((section) => !['http', 'log', 'traces', 'admin'].includes(section));
+  .filter((section) => !['http', 'log', 'console', 'traces', 'admin'].includes(section));
 
 /** A configuration document on a free port in which services that it does not mention are switched off. */
 export function testDocument(document: Document): Document {

@@ -75,6 +75,15 @@ export const recipes = {
     omit: ['./usr/lib/postgresql/*/lib/bitcode', './usr/lib/postgresql/*/lib/llvmjit*'],
     suite: 'trixie',
   },
+  // the console is tested in it
+  chromium: {
+    title: 'Chromium',
+    roots: ['chromium-headless-shell', 'fonts-dejavu-core', 'fonts-dejavu-mono'],
+    // it draws by itself: no driver of a graphics card, no X programs
+    without:
+      /^(libgl1-mesa-dri|libglx-mesa0|mesa-libgallium|libllvm.*|libz3-4|x11-.*|xdg-utils|libsensors.*|libdrm-.*)$/,
+    suite: 'trixie',
+  },
   'redis-7.0': { title: 'Redis 7.0', roots: ['redis-server', 'redis-tools'], suite: 'bookworm' },
 };
 

@@ -8,20 +8,22 @@ import { fetchIndex, mirrors, resolvePackages } from './archive.mjs';
 import { lockFile, readLock } from './lock-file.mjs';
 import { recipes } from './recipes.mjs';
 
-// For those who maintain Portico: writes the lock file anew from what Debian's archive and Maven Central have today.
+// For those who maintain Portico: writes the lock file anew from what Debian's archive and Maven Central have today; with names of
+// programs behind it those alone.
 // Kafka's jars are resolved by Maven (`mvn` must be there) from pom.xml.
 
 const newest = 'sid';
 
-async function lockArchitecture(mirror, arch) {
+/** @param {{programs: object, files: object}} known what stays */
+async function lockArchitecture(mirror, arch, known) {
   const indexes = new Map();
   const indexOf = (suite) => {
     if (!indexes.has(suite)) indexes.set(suite, fetchIndex(mirror, suite, arch));
     return indexes.get(suite);
   };
-  const programs = {};
-  const files = {};
+  const { programs, files } = known;
   for (const [name, recipe] of Object.entries(recipes)) {
+    if (only.length > 0 && !only.includes(name)) continue;
     const suite = recipe.suite ?? newest;
     const index = await indexOf(suite);
     const { version, packages } = resolvePackages(recipe, index);
@@ -65,10 +67,16 @@ async function lockKafka() {
   }
 }
 
+const only = process.argv.slice(2);
+const before = readLock();
 const [mirror = ''] = await mirrors();
 const architectures = {};
-for (const arch of ['amd64', 'arm64']) architectures[arch] = await lockArchitecture(mirror, arch);
+for (const arch of ['amd64', 'arm64']) {
+  const known = only.length > 0 ? before.architectures[arch] : undefined;
+  architectures[arch] = await lockArchitecture(mirror, arch, known ?? { programs: {}, files: {} });
+}
 // the module is chosen by hand: its licence has to be read
-const { redisJson } = readLock();
-const lock = { architectures, kafka: await lockKafka(), redisJson };
+const { redisJson } = before;
+const kafka = only.length > 0 ? before.kafka : await lockKafka();
+const lock = { architectures, kafka, redisJson };
 writeFileSync(lockFile, `${JSON.stringify(lock, null, 2)}\n`);

@@ -305,6 +305,17 @@ export class Exchange implements RouteContext {
     if (!this.request.complete) discardBody(this.request);
   }
 
+  /** A page or a part of one: with the headers that middleware has set on the response, without those of an API's reply. */
+  sendPage(status: number, headers: Readonly<Record<string, string>>, body?: Buffer): void {
+    if (this.isOver) return;
+    this.answered = true;
+    const { core, request, response, requestId } = this;
+    const closing = core.stopping ? { Connection: 'close' } : {};
+    response.writeHead(status, { ...headers, ...closing, 'X-Request-Id': requestId });
+    response.end(body);
+    if (!request.complete) discardBody(request);
+  }
+
   /** Sends the head at once and lets `reply` write what follows; without effect after another reply. */
   openStream(reply: RawStream): void {
     if (this.isOver) return;

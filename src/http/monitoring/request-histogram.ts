@@ -27,6 +27,12 @@ export class RequestHistogram implements MetricSource {
     );
   }
 
+  /** Every series there is by now. */
+  each(look: (operation: string, status: string, histogram: LatencyHistogram) => void): void {
+    for (const byStatus of this.series.values())
+      for (const { operation, status, histogram } of byStatus.values()) look(operation, status, histogram);
+  }
+
   private add(operation: string, status: number): Series {
     const series = { operation, status: String(status), histogram: new LatencyHistogram() };
     const byStatus = this.series.get(operation) ?? new Map<number, Series>();

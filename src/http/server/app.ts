@@ -6,7 +6,6 @@ import { Exchange } from '../exchange/exchange.js';
 import type { HttpCore } from '../exchange/http-core.js';
 import { acceptHeadBlock } from '../head/head-block.js';
 import type { ServiceInstance } from '../instance.js';
-import type { Operations } from '../operations/operations.js';
 import { routeTable } from '../routing/route-table.js';
 import { type ErrorWording, errorWording } from './error-wording.js';
 
@@ -21,6 +20,13 @@ export interface App {
   readonly ServerResponse: typeof ServerResponse;
 }
 
+/** What is served beside the instances, at paths of its own. */
+export interface Pages {
+  /** Where they are, also where an instance is mounted at `/`. */
+  readonly paths: readonly string[];
+  mount(app: Express): void;
+}
+
 /** An instance and the path it is served at in this app. */
 export interface MountedAt {
   readonly path: string;
@@ -28,17 +34,13 @@ export interface MountedAt {
 }
 
 /**
- * One Express app over the given mounts and, where given, the operations' pages.
+ * One Express app over the given mounts and, where given, pages beside them.
  *
  * Express sets the prototypes of every request and response to its own; on Node 20 that makes each of them slow
  * (measured: 13k instead of 39k requests a second). Here the server creates its messages with classes whose
  * prototypes already are the app's `request` and `response`, so Express changes nothing.
  */
-export function buildApp(
-  core: HttpCore,
-  mounts: readonly MountedAt[],
-  operations: Operations | undefined,
-): App {
+export function buildApp(core: HttpCore, mounts: readonly MountedAt[], pages: Pages | undefined): App {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -52,11 +54,11 @@ export function buildApp(
   acceptHeadBlock(AppResponse.prototype);
 
   const longestFirst = [...mounts].sort((a, b) => b.path.length - a.path.length);
-  const serveRoutes = routeTable(core, longestFirst, operations?.paths ?? []);
+  const serveRoutes = routeTable(core, longestFirst, pages?.paths ?? []);
   app.use((request, response, next) => {
     if (!serveRoutes(request, response)) next();
   });
-  operations?.mount(app);
+  pages?.mount(app);
   const wording = errorWording(longestFirst);
   mountFallbacks(app, core, wording);
   const refuse: App['refuse'] = (request, response, error) => {

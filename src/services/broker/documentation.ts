@@ -47,6 +47,12 @@ export const documentation: ServiceDocumentation = {
         },
       ],
     },
+    'broker.groups': {
+      query: { limit: '100' },
+      reply: {
+        groups: [{ name: 'billing', state: 'Stable', members: [{ client: 'portico', host: '/10.0.0.7' }] }],
+      },
+    },
     'broker.lag': { query: { topic: 'greetings' }, reply: [{ ...position, end: 50, lag: 8 }] },
     'broker.seek': {
       body: [{ topic: 'greetings', offset: 'earliest' }],

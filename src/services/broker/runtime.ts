@@ -10,9 +10,10 @@ import { changedNothing, formatError, refusalOf } from './errors.js';
 import { ConsumerInstances } from './group/consumer-instances.js';
 import { Coordinators } from './group/coordinators.js';
 import { InstanceShares } from './group/instance-shares.js';
-import { createTopics } from './kafka/client.js';
+import { type ClientOptions, createTopics } from './kafka/client.js';
 import { Cluster } from './kafka/cluster.js';
 import { makeDeclaredTopics, parseDeclaredTopic } from './kafka/declared-topics.js';
+import { GroupList } from './kafka/group-list.js';
 import { securityOf } from './kafka/security.js';
 import { TopicAdmin } from './kafka/topic-admin.js';
 import { BrokerMetrics } from './metrics.js';
@@ -69,10 +70,7 @@ function openCluster(
   };
   return {
     ...mountOf(config),
-    routes: bindRoutes(
-      routes,
-      depsOf(config, cluster, new TopicAdmin(cluster, client), runtime, network, metrics),
-    ),
+    routes: bindRoutes(routes, depsOf(config, cluster, client, runtime, network, metrics)),
     formatError,
     bodyLimit: config.bodyLimit,
     timeoutMs,
@@ -92,7 +90,7 @@ function openCluster(
 function depsOf(
   config: ClusterSettings,
   cluster: Cluster,
-  topics: TopicAdmin,
+  client: ClientOptions,
   runtime: ServiceRuntime<BrokerSettings>,
   network: PeerNetwork,
   metrics: BrokerMetrics,
@@ -130,7 +128,8 @@ function depsOf(
     cluster,
     access,
     coordinators,
-    topics,
+    topics: new TopicAdmin(cluster, client),
+    groups: new GroupList(client),
     producer: new Producer(cluster, produceMs, config.compression, counters, now, light),
     fetcher: new Fetcher(cluster, reader, replyBytes, light),
     consumers: network.join(config.name, local, counters),

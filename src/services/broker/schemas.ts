@@ -241,6 +241,20 @@ export const topicReply = z.object({
   ),
   config: z.record(z.string(), z.string()),
 });
+export const groupsQuery = z.object({
+  after: label.optional().describe('The cursor of the reply before.'),
+  limit: countText.transform((count) => Math.min(count ?? 100, 500)).describe('At most 500, 100 by default.'),
+});
+export const groupsReply = z.object({
+  groups: z.array(
+    z.object({
+      name: z.string(),
+      state: z.string().describe('As Kafka has it: Stable, Empty, PreparingRebalance and so on.'),
+      members: z.array(z.object({ client: z.string(), host: z.string() })),
+    }),
+  ),
+  cursor: z.string().optional().describe('There are more.'),
+});
 export const topicsReply = z.record(z.string(), z.int());
 export const successReply = z.object({ result: z.literal('Success'), status: z.literal(200) });
 export const consumersReply = z.array(

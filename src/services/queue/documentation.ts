@@ -122,6 +122,7 @@ export const documentation: ServiceDocumentation = {
     'queue.listSchedules': { reply: [schedule] },
     'queue.pauseSchedule': nothing,
     'queue.resumeSchedule': nothing,
+    'queue.runSchedule': { reply: published },
     'queue.upsertQueue': { body: { queueName: 'orders', parallelism: 2 }, reply: {} },
     'queue.listQueues': { reply: [queue] },
     'queue.getQueue': { reply: queue },

@@ -7,6 +7,26 @@ import { accessOf, brokerRoute } from './broker-route.js';
 /** Where groups are in their logs, whether or not an instance of theirs lives. */
 export const groupRoutes: readonly Route<BrokerDeps>[] = [
   brokerRoute({
+    operationId: 'broker.groups',
+    summary:
+      'Consumer groups of the user with their state and members, whatever client they are of, by name.',
+    methods: ['GET'],
+    path: '/groups',
+    request: { query: schemas.groupsQuery },
+    reply: schemas.groupsReply,
+    errors: [400, 401, 403, 503, 504],
+    handle: async ({ query: { after, limit } }, context, deps) => {
+      const access = accessOf(context, deps);
+      access.checkConsume([]);
+      const own = (name: string) => access.ownGroup(name);
+      const from = after === undefined ? '' : access.kafkaGroup(after);
+      const found = await deps.groups.window((name) => own(name) !== undefined, from, limit);
+      const groups = found.groups.map((group) => ({ ...group, name: own(group.name) as string }));
+      const cursor = found.hasMore ? groups.at(-1)?.name : undefined;
+      return { groups, ...(cursor === undefined ? {} : { cursor }) } as never;
+    },
+  }),
+  brokerRoute({
     operationId: 'broker.lag',
     summary: 'Records between what a group has committed and the end, by partition.',
     methods: ['GET'],

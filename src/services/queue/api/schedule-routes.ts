@@ -2,16 +2,24 @@ import { z } from 'zod';
 import { HttpError } from '../../../http/errors.js';
 import { jsonRoute, type RawRoute } from '../../../http/route.js';
 import type { QueueDeps } from '../deps.js';
+import { addressedMessages } from '../intake/addressed-messages.js';
 import { Controls } from '../intake/control-headers.js';
 import { deliveredHeaders } from '../intake/forwarded-headers.js';
 import { readPublishOptions } from '../intake/publish-options.js';
 import { shownHeaders } from '../intake/redaction.js';
 import { requestOf } from '../schedules/scheduler.js';
 import type { Schedule } from '../schedules/schedules.js';
-import { anyBody, nothingReply, scheduleCreatedReply, scheduleHeaders, scheduleReply } from '../schemas.js';
+import {
+  anyBody,
+  nothingReply,
+  publishReply,
+  scheduleCreatedReply,
+  scheduleHeaders,
+  scheduleReply,
+} from '../schemas.js';
 import { arrayReply } from './array-reply.js';
 import { bodyView, present } from './message-view.js';
-import { requestOf as publishOf } from './publish-routes.js';
+import { acceptAll, requestOf as publishOf } from './publish-routes.js';
 import { createSchedule } from './schedule-requests.js';
 
 const route = jsonRoute<QueueDeps>();
@@ -160,6 +168,24 @@ function pauseRoute(verb: 'pause' | 'resume') {
   });
 }
 
+const runNow = route({
+  operationId: 'queue.runSchedule',
+  summary:
+    'Publishes the message of a schedule now, beside its times, which stay as they are; also of a paused one. Answers as a publish does.',
+  methods: ['POST'],
+  changesData: true,
+  path: '/v2/schedules/:id/run',
+  request: { params },
+  reply: publishReply,
+  errors: [400, 401, 403, 404, 412, 413, 429, 503],
+  handle: async ({ params: { id } }, _context, deps) => {
+    const schedule = await deps.schedules.find(id);
+    if (schedule === undefined) throw new HttpError('not_found', `There is no schedule ${id}.`);
+    const [answer] = await acceptAll([await addressedMessages(requestOf(schedule), deps)], deps);
+    return answer?.reply ?? [];
+  },
+});
+
 export const scheduleRoutes = [
   create,
   createForGroup,
@@ -168,4 +194,5 @@ export const scheduleRoutes = [
   remove,
   pauseRoute('pause'),
   pauseRoute('resume'),
+  runNow,
 ] as const;

@@ -1,0 +1,4 @@
+import Plot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export { Plot };
