@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { z } from 'zod';
+import { addressesOf } from './several-hosts.js';
 
 const NAMES = ['ca', 'cert', 'key'] as const;
 
@@ -95,9 +96,10 @@ const POSTGRES_NAMES: Readonly<Record<TlsFile, string>> = {
 
 /** What is wrong with the files that an address of Postgres names, a line each. An address that is none has no files. */
 export function postgresTlsProblems(address: string): string[] {
-  if (!URL.canParse(address)) return [];
+  const [first = ''] = addressesOf(address);
+  if (!URL.canParse(first)) return [];
   // of a name that is repeated, node-postgres takes the last
-  const query = new Map(new URL(address).searchParams);
+  const query = new Map(new URL(first).searchParams);
   const given = (key: TlsFile) => query.get(POSTGRES_NAMES[key]) || null;
   const files = { ca: given('ca'), cert: given('cert'), key: given('key') };
   return tlsProblems(files).map(({ key, problem }) => `${POSTGRES_NAMES[key]}: ${problem}`);

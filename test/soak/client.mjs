@@ -46,7 +46,7 @@ export class Client {
           headers: answer.headers,
         };
       }
-      this.note(service, String(answer.statusCode));
+      this.note(service, `${answer.statusCode} ${text.replace(/[\d.]+/g, 'N').slice(0, 120)}`);
       if (!PASSING.has(answer.statusCode) && !allowed.includes(answer.statusCode))
         this.findings.push(
           `${service}: ${method} ${path} is answered ${answer.statusCode} ${text.slice(0, 200)}`,

@@ -12,7 +12,7 @@ const START_MS = 120_000;
 const STOP_MS = 40_000;
 const SNAPSHOT_MS = 30_000;
 /** Levels of the log from here on are somebody's trouble. */
-const ERROR = 50;
+const TROUBLE = 40;
 
 /**
  * The built gateway as users run it, with a probe in each of its processes.
@@ -83,8 +83,13 @@ function listening(child, log) {
     keep(line);
     const entry = parsed(line);
     if (entry?.msg === 'listening' && entry.port !== undefined) resolve(entry.port);
-    if (entry?.level >= ERROR || entry?.level === 'error' || entry?.level === 'fatal')
-      count(log.errors, `${entry.msg} ${entry.err?.message ?? ''}`.slice(0, 200));
+    if (entry?.level >= TROUBLE)
+      count(
+        log.errors,
+        `${entry.msg} ${entry.err?.message ?? ''} ${entry.code ?? ''} ${entry.signal ?? ''}`
+          .replace(/\d+/g, 'N')
+          .slice(0, 200),
+      );
   });
   return promise.finally(() => clearTimeout(late));
 }

@@ -4,7 +4,6 @@ const LOOK_MS = 1_000;
 /** What the compiler and prepared statements still add after the first minutes. */
 const HEAP_SHARE = 1.3;
 const HEAP_MIB = 15;
-const FEW = 4;
 
 /**
  * What the gateway holds when nobody asks for anything.
@@ -19,15 +18,16 @@ export async function atRest(watch) {
 
 /**
  * Looks until the gateway holds no more than it did, or the time is over.
- * @param {{limitMs: number, spare: Record<string, number>}} how spare: connections by backend that it may have beside
+ * @param {{limitMs: number, spare: Record<string, number>, few: number, say: (line: string) => void}} how spare: connections by
+ *   backend that it may have beside; few: of everything else
  * @returns what it holds more
  */
-export async function untilAtRest(watch, before, { limitMs, spare, say }) {
+export async function untilAtRest(watch, before, { limitMs, spare, few, say }) {
   const end = performance.now() + limitMs;
   let told = '';
   for (;;) {
     const now = await atRest(watch);
-    const findings = compare(before, now, spare);
+    const findings = compare(before, now, spare, few);
     if (findings.length === 0 || performance.now() > end) return { now, findings };
     const words = findings.map((line) => line.replace(/[\d.]+/g, '')).join();
     if (words !== told) say(`not yet: ${findings.join('; ')}`);
@@ -36,7 +36,7 @@ export async function untilAtRest(watch, before, { limitMs, spare, say }) {
   }
 }
 
-function compare(before, now, spare) {
+function compare(before, now, spare, few) {
   const more = [];
   const check = (what, value, most) => {
     if (value > most)
@@ -49,9 +49,9 @@ function compare(before, now, spare) {
     // connections to backends are counted by themselves; one that is idle has a timer
     const isOfConnection = name === 'TCPSocketWrap' || name === 'Timeout';
     const allowed = isOfConnection ? Math.max(0, total(now) - total(before)) : 0;
-    check(`of ${name}`, count, (before.resources[name] ?? 0) + FEW + allowed);
+    check(`of ${name}`, count, (before.resources[name] ?? 0) + few + allowed);
   }
-  check('open files', now.files, before.files + FEW);
+  check('open files', now.files, before.files + few);
   check('MiB of heap', now.heap, before.heap * HEAP_SHARE + HEAP_MIB);
   check('tickets in RabbitMQ', now.rabbitmq.messages, before.rabbitmq.messages);
   check('queues in RabbitMQ', now.rabbitmq.queues, before.rabbitmq.queues);

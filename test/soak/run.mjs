@@ -31,6 +31,8 @@ const { values } = parseArgs({
     /** Names with commas between them, in turn. */
     faults: { type: 'string', default: ORDER.join(',') },
     workers: { type: 'string', default: '2' },
+    /** How long nobody asks for anything before each look at what the gateway holds, in s. */
+    idle: { type: 'string' },
     out: { type: 'string' },
   },
 });
@@ -43,7 +45,7 @@ const MAIN_MS = Number(values.seconds ?? Number(values.minutes) * 60) * 1_000;
 const IS_LONG = MAIN_MS >= 240_000;
 const WARM_MS = IS_LONG ? 45_000 : 3_000;
 /** A pool keeps an idle connection for a minute. */
-const IDLE_MS = IS_LONG ? 65_000 : 0;
+const IDLE_MS = Number(values.idle ?? (IS_LONG ? 65 : 0)) * 1_000;
 const REST_MS = 90_000;
 const DRAIN_MS = 180_000;
 const SERVICES = ['kv', 'vector', 'broker', 'queue'];
@@ -256,7 +258,12 @@ async function soak(set) {
     });
     await watch.end();
     await sleep(IDLE_MS);
-    const { now, findings } = await untilAtRest(watch, first, { limitMs: REST_MS, spare, say });
+    const { now, findings } = await untilAtRest(watch, first, {
+      limitMs: REST_MS,
+      spare,
+      say,
+      few: IS_LONG ? 4 : 16,
+    });
     say(`at rest: ${JSON.stringify(now)}`);
     client.findings.push(...findings, ...(IS_LONG ? growing(watch.curves) : []));
     printSilences(client, faults, sentUntil);

@@ -19,16 +19,16 @@ export interface Cancelling {
 /**
  * When `signal` aborts, asks Postgres to cancel what `client` is running. A dropped wait alone would leave the statement
  * running until its own time-out, and its connection with it.
- * @param connect makes a connection outside the pool, which may have none left
+ * @param beside makes a connection to the same server outside the pool, which may have none left
  */
 export function cancelOnAbort(
   client: pg.ClientBase,
   signal: AbortSignal,
-  connect: () => pg.Client,
+  beside: (other: pg.ClientBase) => pg.Client,
 ): Cancelling {
   let cancellation: Promise<void> | undefined;
   const onAbort = () => {
-    cancellation = cancel(client, connect());
+    cancellation = cancel(client, beside(client));
   };
   if (signal.aborted) onAbort();
   else signal.addEventListener('abort', onAbort);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { cancelOnAbort, RequestOver } from './postgres-cancel.js';
 import type { Queryable, QueryResult, Transactions } from './postgres-database.js';
-import { isMissingTable, isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
+import { isMissingTable, isReadOnly, isUnreachable, leavesConnectionUsable } from './postgres-errors.js';
 import type { SilenceWatch } from './postgres-watch.js';
 
 /** Values and answer of a statement that come to more, in bytes, take time by themselves. */
@@ -22,26 +22,35 @@ interface Limits {
   readonly replyMs: number | undefined;
 }
 
+export interface ConnectionsOptions {
+  readonly pool: pg.Pool;
+  /** How long a statement may run that is not large, in ms: the connections' own setting. */
+  readonly statementTimeoutMs: number;
+  /** Makes a connection to the same server outside the pool, which may have none left. */
+  readonly beside: (other: pg.ClientBase) => pg.Client;
+  readonly watch: SilenceWatch;
+  /** Told when a connection turned out to be lost, or to be to a server that cannot be written to. */
+  readonly doubt: () => void;
+  readonly onMissingTable?: () => void;
+}
+
 /** Lends the pool's connections. */
 export class Connections {
   private readonly waiting = new Set<(error: Error) => void>();
+  private readonly pool: pg.Pool;
+  private readonly watch: SilenceWatch;
 
-  constructor(
-    private readonly pool: pg.Pool,
-    /** How long a statement may run that is not large, in ms: the connections' own setting. */
-    private readonly statementMs: number,
-    /** Makes a connection outside the pool, which may have none left. */
-    private readonly canceller: () => pg.Client,
-    private readonly watch: SilenceWatch,
-    private readonly onMissingTable: () => void = () => undefined,
-  ) {}
+  constructor(private readonly options: ConnectionsOptions) {
+    this.pool = options.pool;
+    this.watch = options.watch;
+  }
 
   /**
    * The pool for one request: when `signal` aborts, what waits gives up and what runs is cancelled in Postgres.
    * @param replyMs longest wait for the answer to a statement; default: the pool's own
    */
   within(signal?: AbortSignal, replyMs?: number): Transactions {
-    const limits = { statementMs: this.statementMs, replyMs };
+    const limits = { statementMs: this.options.statementTimeoutMs, replyMs };
     const transaction = <T>(work: (connection: Queryable) => Promise<T>) =>
       this.use((client) => inTransaction(client, work, signal, limits), signal, replyMs);
     return {
@@ -61,7 +70,7 @@ export class Connections {
     replyMs: number | undefined,
   ): Promise<T> {
     const client = await this.acquire(signal);
-    const cancelling = signal === undefined ? undefined : cancelOnAbort(client, signal, this.canceller);
+    const cancelling = signal === undefined ? undefined : cancelOnAbort(client, signal, this.options.beside);
     let broken: Error | undefined;
     // a connection lost between two statements reports here and would otherwise end the process
     const onError = (error: Error) => {
@@ -73,11 +82,13 @@ export class Connections {
     try {
       return await work(client);
     } catch (error) {
-      if (!leavesConnectionUsable(error)) broken ??= error as Error;
-      if (isMissingTable(error)) this.onMissingTable();
+      // a server that was the primary, or an address behind which another one is now: a new connection may find it
+      if (!leavesConnectionUsable(error) || isReadOnly(error)) broken ??= error as Error;
+      if (isMissingTable(error)) this.options.onMissingTable?.();
       throw error;
     } finally {
       if (replyMs === undefined) this.watch.returned(client);
+      if (broken !== undefined) this.options.doubt();
       // a cancellation may have met the rollback: nobody can tell in which state it left the connection
       if (await cancelling?.release()) broken ??= new Error('a statement was cancelled');
       client.off('error', onError);
@@ -191,12 +202,12 @@ export async function withAside<T>(
   client: pg.Client,
   work: (connection: Queryable) => Promise<T>,
   signal: AbortSignal,
-  aside: () => pg.Client,
+  beside: (other: pg.ClientBase) => pg.Client,
 ): Promise<T> {
   // a statement that is running when the connection breaks is rejected as well
   client.on('error', () => undefined);
   await client.connect();
-  const cancelling = cancelOnAbort(client, signal, aside);
+  const cancelling = cancelOnAbort(client, signal, beside);
   try {
     return await work(queryableOn(client, signal));
   } finally {

@@ -63,6 +63,11 @@ export function isMissingTable(error: unknown): boolean {
   return /^(3F000|42P01)$/.test(fieldsOf(error).code);
 }
 
+/** Whether the server takes no writes: a standby, or a primary that is one no more. */
+export function isReadOnly(error: unknown): boolean {
+  return fieldsOf(error).code === '25006';
+}
+
 /** Whether a connection was not made in time. */
 export function isConnectTimeout(error: unknown): boolean {
   return CONNECT_TIMEOUT.test(fieldsOf(error).message);

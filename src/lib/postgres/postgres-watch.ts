@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { groupBy } from '../group-by.js';
 import type { ReleaseRegistry } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { isConnectTimeout } from './postgres-errors.js';
@@ -8,6 +9,9 @@ const TICK_MS = 1_000;
 
 /** One look may fail because this process itself had no time to see the answer. */
 const LOOKS = 2;
+
+/** A connection in use, and the tick after which it was lent. */
+type Waiting = readonly [pg.ClientBase, number];
 
 /**
  * Notices a server that takes connections and says nothing (stopped, cut off): the time limit of a statement is long, and until
@@ -23,8 +27,8 @@ export class SilenceWatch {
   private answersBefore = 0;
 
   constructor(
-    /** Makes a connection outside the pool, with the time limit for connecting. */
-    private readonly connect: () => pg.Client,
+    /** Makes a connection to the same server outside the pool, with the time limit for connecting. */
+    private readonly beside: (other: pg.ClientBase) => pg.Client,
     private readonly log: Logger,
     lifecycle: ReleaseRegistry,
   ) {
@@ -53,8 +57,18 @@ export class SilenceWatch {
     this.timer = this.busy.size === 0 ? undefined : this.later();
   }
 
-  private async look(waiting: readonly (readonly [pg.ClientBase, number])[]): Promise<void> {
-    for (let looks = 0; looks < LOOKS; looks++) if (await this.isAlive()) return;
+  /** Of several hosts one may be silent, whose connections are waiting for what another one has taken over. */
+  private async look(waiting: readonly Waiting[]): Promise<void> {
+    const servers = groupBy(
+      waiting,
+      ([client]) => `${(client as pg.Client).host} ${(client as pg.Client).port}`,
+    );
+    await Promise.all([...servers.values()].map((those) => this.lookAt(those)));
+  }
+
+  private async lookAt(waiting: readonly Waiting[]): Promise<void> {
+    const [[first]] = waiting as [Waiting];
+    for (let looks = 0; looks < LOOKS; looks++) if (await this.isAlive(first)) return;
     if (this.answers !== this.answersBefore) return;
     this.log.warn({ connections: waiting.length }, 'postgres: takes connections and does not answer');
     for (const [client, since] of waiting) {
@@ -64,8 +78,8 @@ export class SilenceWatch {
   }
 
   /** Whatever it says, an error too, it lives; one that refuses connections has ended those that there were. */
-  private async isAlive(): Promise<boolean> {
-    const client = this.connect();
+  private async isAlive(other: pg.ClientBase): Promise<boolean> {
+    const client = this.beside(other);
     client.on('error', () => undefined);
     try {
       await client.connect();

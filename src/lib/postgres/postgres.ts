@@ -2,8 +2,10 @@ import pg from 'pg';
 import type { ReleaseRegistry } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import type { Tracer } from '../traces/tracer.js';
+import { postgresAddress, type SessionKind } from './postgres-address.js';
 import { Connections, REPLY_MS, withAside } from './postgres-connections.js';
 import type { Database } from './postgres-database.js';
+import { clientsOf, PostgresHosts } from './postgres-hosts.js';
 import { tracedDatabase } from './postgres-traces.js';
 import { SilenceWatch } from './postgres-watch.js';
 
@@ -24,8 +26,13 @@ export {
 } from './postgres-migrations.js';
 
 export interface DatabaseOptions {
-  /** `postgres://user:password@host:port/database` */
+  /**
+   * `postgres://user:password@host:port/database`; with several hosts (`one:5432,two:5432`) connections go to the one that
+   * can be written to, or is what `target_session_attrs` says.
+   */
   url: string;
+  /** What is wanted of several hosts where the address does not say so. */
+  sessionKind?: SessionKind;
   /** Most connections held at once. */
   poolSize: number;
   /**
@@ -51,9 +58,9 @@ const PATIENT_MS = 10_000;
 
 /** A pool on `url`. Connects on first use, so a database that is away fails the query, not the start. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const { pool, aside } = createPool(options);
-  const watch = new SilenceWatch(aside, options.log, options.lifecycle);
-  const connections = new Connections(pool, options.statementTimeoutMs, aside, watch, options.onMissingTable);
+  const { pool, aside, beside, doubt } = createPool(options);
+  const watch = new SilenceWatch(beside, options.log, options.lifecycle);
+  const connections = new Connections({ ...options, pool, beside, watch, doubt });
   options.lifecycle.onStop('postgres pool', () => connections.end());
   const unlimited = connections.within();
   const database: Database = {
@@ -63,24 +70,36 @@ export function openDatabase(options: DatabaseOptions): Database {
     check: async () => {
       await unlimited.query('select 1');
     },
-    aside: (work, signal) => withAside(aside(), work, signal, aside),
+    aside: (work, signal) => withAside(aside(), work, signal, beside),
   };
   return options.tracer === undefined ? database : tracedDatabase(database, options.tracer);
 }
 
-/** A pool, and connections beside it that have no time limits but the one for connecting. */
-function createPool(options: DatabaseOptions): { pool: pg.Pool; aside: () => pg.Client } {
+interface Pooled {
+  readonly pool: pg.Pool;
+  /** Makes a connection that has no time limits but the one for connecting. */
+  readonly aside: () => pg.Client;
+  /** The same to the server that another one is connected to. */
+  readonly beside: (other: pg.ClientBase) => pg.Client;
+  /** Of several hosts, another one may be the right one now. */
+  readonly doubt: () => void;
+}
+
+function createPool(options: DatabaseOptions): Pooled {
   // the pool has one limit for waiting and for connecting; a busy pool may take its time, a dead server may not
   class PromptClient extends pg.Client {
     constructor(config?: string | pg.ClientConfig) {
       super({ ...(config as pg.ClientConfig), connectionTimeoutMillis: options.connectTimeoutMs });
     }
   }
-  const { connectionString, runTime } = withSettings(options.url, options.settings ?? {});
+  const { urls, kind } = postgresAddress(options.url, options.sessionKind);
+  const hosts = kind && new PostgresHosts({ urls, kind }, options.connectTimeoutMs);
+  const Client = hosts === undefined ? PromptClient : clientsOf(hosts, PromptClient);
+  const { connectionString, runTime } = withSettings(urls[0] as string, options.settings ?? {});
   const common = { connectionString, application_name: options.applicationName, keepAlive: true };
   const pool = new pg.Pool({
     ...common,
-    Client: PromptClient,
+    Client,
     options: runTime,
     max: options.poolSize,
     connectionTimeoutMillis: options.statementTimeoutMs,
@@ -93,7 +112,11 @@ function createPool(options: DatabaseOptions): { pool: pg.Pool; aside: () => pg.
   });
   // an idle connection that dies reports here; without a listener it would end the process
   pool.on('error', (err) => options.log.warn({ err }, 'postgres: an idle connection was lost'));
-  return { pool, aside: () => new PromptClient(common) };
+  const beside = (other: pg.ClientBase) => {
+    const { host, port } = other as pg.Client;
+    return Object.assign(new PromptClient(common), { host, port });
+  };
+  return { pool, aside: () => new Client(common), beside, doubt: () => hosts?.doubt() };
 }
 
 /** Settings that the URL brings in its parameter `options` come last and win; node-postgres would drop ours for them. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { sessionKindProblem } from '../postgres/postgres-address.js';
+import { addressesOf } from '../several-hosts.js';
 import { postgresTlsProblems } from '../tls.js';
 
 /**
@@ -54,34 +56,48 @@ function withHost(text: string): string {
 /**
  * A backend's URL; it may hold a password, so it counts as a secret.
  * @param path what may follow the host
+ * @param addresses those that it names
  */
-export const serverUrl = (protocols: readonly string[], path: (url: URL) => boolean = () => true) =>
-  z
+export const serverUrl = (
+  protocols: readonly string[],
+  path: (url: URL) => boolean = () => true,
+  addresses: (text: string) => string[] = (text) => [text],
+) => {
+  const all = (text: string, isRight: (url: URL) => boolean) =>
+    addresses(text).every((one) => !URL.canParse(one) || isRight(new URL(one)));
+  return z
     .string()
     .overwrite(withHost)
-    .refine((text) => !URL.canParse(text) || isDecodable(new URL(text)), {
-      error: 'expected a percent sign in it to be written as %25',
-    })
-    .refine((text) => !URL.canParse(text) || path(new URL(text)), {
+    .refine((text) => all(text, isDecodable), { error: 'expected a percent sign in it to be written as %25' })
+    .refine((text) => all(text, path), {
       error: 'expected nothing but the number of a database behind the host',
     })
-    .refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), {
-      error: `expected a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
-    });
+    .refine(
+      (text) =>
+        addresses(text).every((one) => URL.canParse(one) && protocols.includes(new URL(one).protocol)),
+      { error: `expected a URL that starts with ${protocols.map((p) => `${p}//`).join(' or ')}` },
+    );
+};
 
 /** The same for a backend that `npm start` brings when there is no address (`null`). */
 export const backendUrl = (protocols: readonly string[], env: string, path?: (url: URL) => boolean) =>
   serverUrl(protocols, path).nullable().default(null).meta({ secret: true, env });
 
+/** The same for one whose address may name several hosts with commas between them. */
+export const severalHostsUrl = (protocols: readonly string[], env: string) =>
+  serverUrl(protocols, undefined, addressesOf).nullable().default(null).meta({ secret: true, env });
+
 /** The same for Postgres, with the certificate files that the address may name: node-postgres reads them at each connection only. */
-export const postgresUrl = (env: string) =>
-  serverUrl(['postgres:', 'postgresql:'])
+export const postgresUrl = (env?: string) =>
+  serverUrl(['postgres:', 'postgresql:'], undefined, addressesOf)
     .superRefine((text, context) => {
-      for (const message of postgresTlsProblems(text)) context.addIssue({ code: 'custom', message });
+      const problems = [...postgresTlsProblems(text), sessionKindProblem(text)];
+      for (const message of problems)
+        if (message !== undefined) context.addIssue({ code: 'custom', message });
     })
     .nullable()
     .default(null)
-    .meta({ secret: true, env });
+    .meta({ secret: true, ...(env === undefined ? {} : { env }) });
 
 /** Whether a service is served; without a word of the user's, `null`, its addresses decide. */
 export const serviceSwitch = () =>

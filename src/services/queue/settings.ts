@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { oauthSettings } from '../../lib/outbound/access-token.js';
 import { isAllowEntry, isHostEntry } from '../../lib/outbound/address-guard.js';
 import {
-  backendUrl,
   basePath,
   clientSecret,
   milliseconds,
@@ -11,6 +10,7 @@ import {
   secret,
   serverUrl,
   serviceSwitch,
+  severalHostsUrl,
   tcpPort,
 } from '../../lib/settings/settings.js';
 import { certificateFileProblem, givenTlsFiles, tlsSettings } from '../../lib/tls.js';
@@ -149,12 +149,12 @@ export const queueSettings = z
         'For applications with QSTASH_DEV=true: port 8080, the token and the keys that are in their SDKs, deliveries to this machine. Known to everybody, so on a loopback address alone. What is set beside it holds.',
       ),
     port: tcpPort().nullable().default(null).describe('Own port where the service is served at / as well.'),
-    rabbitmqUrl: backendUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
-      'Address of RabbitMQ, such as amqp://user:password@host:5672, amqps:// for TLS.',
+    rabbitmqUrl: severalHostsUrl(['amqp:', 'amqps:'], 'PORTICO_RABBITMQ_URL').describe(
+      'Address of RabbitMQ, such as amqp://user:password@host:5672, amqps:// for TLS; of a cluster all nodes: one:5672,two:5672,three:5672.',
     ),
     rabbitmqTls: tlsSettings.prefault({}).describe('Certificates for amqps://.'),
     databaseUrl: postgresUrl('PORTICO_DATABASE_URL').describe(
-      'Address of Postgres, which remembers the messages.',
+      'Address of Postgres, which remembers the messages; of a primary with standbys all hosts: one:5432,two:5432.',
     ),
     schema: identifier('a name')
       .default('portico_queue')

@@ -156,7 +156,7 @@ const indexSettings = z
 
 const databaseSettings = z.strictObject({
   url: postgresUrl('PORTICO_DATABASE_URL').describe(
-    'Postgres with pgvector 0.8 or newer, such as postgres://user:password@host:5432/database.',
+    'Postgres with pgvector 0.8 or newer, such as postgres://user:password@host:5432/database; of a primary with standbys all hosts: one:5432,two:5432.',
   ),
   schema: z
     .string()

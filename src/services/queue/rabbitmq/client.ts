@@ -4,6 +4,7 @@ import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import { backoffDelay } from '../../../lib/backoff.js';
 import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
+import { addressesOf } from '../../../lib/several-hosts.js';
 import { type TlsFiles, tlsOptions } from '../../../lib/tls.js';
 
 export type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
@@ -16,7 +17,7 @@ const HEARTBEAT_S = 5;
 const CLOSE_MS = 1_000;
 
 export interface BrokerLinkOptions {
-  /** `amqp://user:password@host:port/vhost`, `amqps://` for TLS. */
+  /** `amqp://user:password@host:port/vhost`, `amqps://` for TLS; of a cluster the nodes, with commas between them. */
   readonly url: string;
   /** Read once: a connection that is made later takes what they held then. */
   readonly tls: TlsFiles;
@@ -39,6 +40,9 @@ export class BrokerLink {
   /** Why RabbitMQ takes no publishes at present (memory or disk alarm). */
   blocked: string | undefined;
   private readonly certificates: ConnectionOptions;
+  /** Addresses of the nodes, and the one that is connected to, or tried next. */
+  private readonly nodes: string[];
+  private node = 0;
   private stopped = false;
   private failures = 0;
   /** Ends the present session or pause. */
@@ -46,6 +50,7 @@ export class BrokerLink {
 
   constructor(private readonly options: BrokerLinkOptions) {
     this.certificates = tlsOptions(options.tls);
+    this.nodes = addressesOf(options.url).map(withHeartbeat);
     const running = this.run();
     const stop = () => {
       this.stopped = true;
@@ -69,13 +74,15 @@ export class BrokerLink {
         if (this.stopped) break;
         log.warn({ err, failures: this.failures }, `rabbitmq ${name}: not connected`);
       }
-      await this.pause(backoffDelay(this.failures++));
+      // the other nodes are tried before the pauses grow
+      this.node = (this.node + 1) % this.nodes.length;
+      await this.pause(backoffDelay(Math.floor(this.failures++ / this.nodes.length)));
     }
   }
 
   /** Connects, works until connection or channel is lost or the link is stopped, cleans up. Always rejects. */
   private async session(): Promise<never> {
-    const model = await connect(withHeartbeat(this.options.url), {
+    const model = await connect(this.nodes[this.node] as string, {
       ...this.certificates,
       timeout: CONNECT_MS,
       noDelay: true,
