@@ -287,7 +287,11 @@ async function main() {
   if (!existsSync('dist/main.js')) throw new Error('dist/main.js is missing: npm run build');
   const { set, stop } = await startBackends();
   for (const signal of ['SIGINT', 'SIGTERM'])
-    process.once(signal, () => stop().finally(() => process.exit(1)));
+    process.once(signal, () =>
+      removeTraces(NAMES)
+        .then(stop)
+        .finally(() => process.exit(1)),
+    );
   Object.assign(process.env, set.urls());
   let findings;
   try {
