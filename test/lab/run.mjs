@@ -9,13 +9,17 @@ import { makeFolders, profile } from '../../compose/state/profile.mjs';
 import { cards } from '../../compose/state/services.mjs';
 import { Client } from '../soak/client.mjs';
 import { startGateway } from '../soak/gateway.mjs';
+import { BrokerLoad, PARTITIONS, TOPIC } from '../soak/loads/broker.mjs';
 import { Destinations } from '../soak/loads/destinations.mjs';
+import { KvLoad } from '../soak/loads/kv.mjs';
 import { QueueLoad } from '../soak/loads/queue.mjs';
 import { DIMENSION, VectorLoad } from '../soak/loads/vector.mjs';
 import { startBalancer } from './balancer.mjs';
+import { KafkaCluster } from './kafka.mjs';
 import { makeNetwork } from './network.mjs';
 import { PostgresPair } from './postgres.mjs';
 import { RabbitmqCluster } from './rabbitmq.mjs';
+import { RedisSentinels } from './redis.mjs';
 
 // npm run lab [-- --faults NAME,...]: clusters on machines of a network of their own, and what is lost when one of them is.
 
@@ -33,7 +37,9 @@ const { values } = parseArgs({
 const LASTS_MS = Number(values.lasts) * 1_000;
 const PAUSE_MS = Number(values.pause) * 1_000;
 const DRAIN_MS = 240_000;
-const SERVICES = ['vector', 'queue'];
+/** Behind the ports of the tests' backends. */
+const FIRST_PEER = Number(process.env.PORTICO_PORT_BASE ?? 18_070) + 1_500;
+const SERVICES = ['kv', 'vector', 'broker', 'queue'];
 const begun = performance.now();
 const say = (line) =>
   console.log(`${((performance.now() - begun) / 1_000).toFixed(1).padStart(7)} s  ${line}`);
@@ -46,18 +52,21 @@ const kinds = {
 };
 
 /** By name, what is done. */
-function faultsOf({ postgres, rabbitmq, gateways }) {
+function faultsOf({ postgres, rabbitmq, redis, kafka, gateways }) {
   const faults = {};
   for (const [kind, [fault, undo]] of Object.entries(kinds)) {
     faults[`${kind} primary`] = () => postgres.failOver(fault, undo, LASTS_MS);
     faults[`${kind} standby`] = () => postgres.loseStandby(fault, undo, LASTS_MS);
-    for (const [i, machine] of rabbitmq.machines.entries())
-      faults[`${kind} rabbitmq ${i + 1}`] = async () => {
-        await fault(machine);
-        await sleep(LASTS_MS);
-        await undo(machine);
-        if (kind === 'kill') await rabbitmq.run(machine);
-      };
+    const on = (cluster) => async (machine) => {
+      await fault(machine);
+      await sleep(LASTS_MS);
+      await undo(machine);
+      if (kind === 'kill') await cluster.run(machine);
+    };
+    for (const [name, cluster] of Object.entries({ rabbitmq, kafka, redis }))
+      for (const [i, machine] of cluster.machines.entries())
+        faults[`${kind} ${name} ${i + 1}`] = () => on(cluster)(machine);
+    faults[`${kind} redis primary`] = async () => on(redis)(await redis.primary());
   }
   faults['pause gateway'] = async () => {
     for (const pid of gateways[0].pids()) process.kill(pid, 'SIGSTOP');
@@ -86,16 +95,23 @@ const USUAL = [
 const tokens = Object.fromEntries(
   Object.values(cards).flatMap((card) => card.credentials.map((one) => [one.variable, one.inTests])),
 );
+const [{ inTests: username }, { inTests: password }] = cards.broker.credentials;
 const credentials = {
+  kv: `Bearer ${cards.kv.credentials[0].inTests}`,
+  broker: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
   vector: `Bearer ${cards.vector.credentials[0].inTests}`,
   queue: `Bearer ${cards.queue.credentials[0].inTests}`,
 };
 
-const document = {
+/** Gateways know each other by addresses of their own, for the members of consumer groups. */
+const documentOf = ({ redis, kafka }, peer, peers) => ({
   http: { port: 0, workers: Number(values.workers) },
   log: { level: 'info' },
-  kv: { enabled: false },
-  broker: { enabled: false },
+  kv: { databases: [redis.settings] },
+  broker: {
+    clusters: [{ brokers: kafka.brokers, topics: [`${TOPIC}:${PARTITIONS}`] }],
+    peers: { listen: peer, addresses: peers, secret: 'laboratory-of-portico-0123456789' },
+  },
   vector: { indexes: [{ dimension: DIMENSION }] },
   queue: {
     allowedDestinations: ['127.0.0.1'],
@@ -105,31 +121,44 @@ const document = {
     circuitFailures: 0,
     maxRetries: 20,
   },
-};
+});
 
 async function makeMachines(folder, stops) {
   const p = profile('test');
   makeFolders(p);
-  const failed = await installNative(p, ['postgres', 'rabbitmq'], (_, line) => say(line));
+  const failed = await installNative(p, undefined, (_, line) => say(line));
   if (failed.size > 0) throw new Error([...failed.values()].join('\n'));
   const runner = await runnerFor(p.run);
-  const network = await makeNetwork(['pg1', 'pg2', 'mq1', 'mq2', 'mq3']);
+  const network = await makeNetwork([
+    'pg1',
+    'pg2',
+    ...['mq', 'kf', 'rd'].flatMap((name) => [1, 2, 3].map((i) => name + i)),
+  ]);
   stops.push(() => network.remove());
-  const { pg1, pg2, mq1, mq2, mq3 } = network.machines;
-  const postgres = new PostgresPair({ p, runner, folder, machines: [pg1, pg2] });
-  const rabbitmq = new RabbitmqCluster({ p, runner, folder, machines: [mq1, mq2, mq3] });
+  const on = (begin) => ({
+    ...{ p, runner, folder },
+    machines: Object.values(network.machines).filter(({ name }) => name.startsWith(begin)),
+  });
+  const postgres = new PostgresPair(on('pg'));
+  const rabbitmq = new RabbitmqCluster(on('mq'));
+  const kafka = new KafkaCluster(on('kf'));
+  const redis = new RedisSentinels(on('rd'));
   await Promise.all([
     postgres.start().then(() => say('Postgres: primary and synchronous standby')),
     rabbitmq.start().then(() => say('RabbitMQ: three nodes')),
+    kafka.start().then(() => say('Kafka: three brokers')),
+    redis.start().then(() => say('Redis: a primary, two replicas, three Sentinels')),
   ]);
-  return { postgres, rabbitmq };
+  return { postgres, rabbitmq, kafka, redis };
 }
 
 async function drive(parts) {
   const { client, destinations } = parts;
   let over = false;
   const isOver = () => over;
-  const loads = [VectorLoad, QueueLoad].map((Load) => new Load({ client, destinations, isOver, phase: 'l' }));
+  const loads = [KvLoad, VectorLoad, BrokerLoad, QueueLoad].map(
+    (Load) => new Load({ client, destinations, isOver, phase: 'l', mayLose: true }),
+  );
   const running = Promise.all(loads.map((load) => load.run()));
   const faults = faultsOf(parts);
   const names = values.faults?.split(',') ?? USUAL;
@@ -153,8 +182,11 @@ async function drive(parts) {
     return true;
   };
   while (!(await isDrained()) && performance.now() < end) await sleep(300);
+  for (const load of loads) await load.end?.();
   for (const load of loads) say(await load.judge());
-  console.log(`\n| longest silence, s | ${SERVICES.join(' | ')} |\n|---|---|---|`);
+  console.log(
+    `\n| longest silence, s | ${SERVICES.join(' | ')} |\n|---|${SERVICES.map(() => '---|').join('')}`,
+  );
   for (const row of rows) console.log(`| ${row.join(' | ')} |`);
   console.log();
 }
@@ -163,10 +195,12 @@ async function lab(folder) {
   const stops = [];
   process.once('SIGTERM', () => void stops[0]?.().finally(() => process.exit(1)));
   try {
-    const { postgres, rabbitmq } = await makeMachines(folder, stops);
+    const clusters = await makeMachines(folder, stops);
+    const { postgres, rabbitmq } = clusters;
     const addresses = { PORTICO_DATABASE_URL: postgres.url, PORTICO_RABBITMQ_URL: rabbitmq.url };
-    const starts = Array.from({ length: Number(values.gateways) }, () =>
-      startGateway(document, { ...tokens, ...addresses }),
+    const peers = Array.from({ length: Number(values.gateways) }, (_, i) => `127.0.0.1:${FIRST_PEER + i}`);
+    const starts = peers.map((peer) =>
+      startGateway(documentOf(clusters, peer, peers), { ...tokens, ...addresses }),
     );
     const gateways = await Promise.all(starts);
     for (const gateway of gateways) stops.push(() => gateway.stop());
@@ -178,7 +212,7 @@ async function lab(folder) {
     stops.push(() => destinations.stop());
     destinations.serveWorkflows({ url: `${balancer.url}/queue`, token: tokens.PORTICO_QUEUE_TOKEN });
     const client = new Client(balancer, credentials);
-    await drive({ client, destinations, gateways, postgres, rabbitmq });
+    await drive({ client, destinations, gateways, ...clusters });
     for (const { log } of gateways)
       for (const [line, count] of log.errors) if (count > 20) say(`log: ${count} x ${line}`);
     for (const [line, count] of client.others) say(`answers: ${count} x ${line}`);

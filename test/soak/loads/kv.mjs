@@ -9,9 +9,15 @@ const PACE_MS = 25;
 export class KvLoad {
   accepted = 0;
 
-  /** @param {string} phase begins the names of all that is written */
-  constructor({ client, isOver, phase }) {
-    Object.assign(this, { client, isOver });
+  /** What was acknowledged and is not there, where replicas may lack what their primary had. */
+  lost = 0;
+
+  /**
+   * @param {string} phase begins the names of all that is written
+   * @param {boolean} mayLose whether a replica may become the primary, which then lacks the last of what it was told
+   */
+  constructor({ client, isOver, phase, mayLose = false }) {
+    Object.assign(this, { client, isOver, mayLose });
     const begin = (i) => `soak:${phase}:${i}`;
     this.clients = Array.from({ length: CLIENTS }, (_, i) => ({
       counter: `${begin(i)}:counter`,
@@ -57,8 +63,11 @@ export class KvLoad {
     const answer = await this.client.send('kv', '/kv', { body: ['GET', key.name] });
     if (answer === undefined || key.values !== before) return;
     const { result } = answer.body;
-    if (!key.values.has(result))
-      this.client.findings.push(`kv: ${key.name} is ${String(result).slice(0, 20)}, which it cannot be`);
+    if (key.values.has(result)) return;
+    if (this.mayLose) {
+      this.lost += 1;
+      key.values.add(result);
+    } else this.client.findings.push(`kv: ${key.name} is ${String(result).slice(0, 20)}, which it cannot be`);
   }
 
   drained() {
@@ -71,10 +80,12 @@ export class KvLoad {
       const answer = await this.client.send('kv', '/kv', { body: ['GET', own.counter] });
       const count = Number(answer?.body.result ?? 0);
       const most = own.certain + own.open;
-      if (count < own.certain || count > most)
+      if (count < own.certain && this.mayLose) this.lost += own.certain - count;
+      else if (count < own.certain || count > most)
         this.client.findings.push(`kv: ${own.counter} is ${count}, expected ${own.certain} to ${most}`);
     }
     const increments = this.clients.reduce((sum, { certain }) => sum + certain, 0);
-    return `kv: ${this.accepted} writes and ${increments} increments acknowledged`;
+    const lost = this.mayLose ? `, ${this.lost} lost with a primary` : '';
+    return `kv: ${this.accepted} writes and ${increments} increments acknowledged${lost}`;
   }
 }

@@ -6,6 +6,7 @@ import type { ReleaseRegistry } from '../../../lib/lifecycle.js';
 import type { Logger } from '../../../lib/logger.js';
 import { addressesOf } from '../../../lib/several-hosts.js';
 import { type TlsFiles, tlsOptions } from '../../../lib/tls.js';
+import { within } from '../../../lib/within.js';
 
 export type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 
@@ -13,6 +14,8 @@ export type { Channel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 const CONNECT_MS = 5_000;
 /** A broker that is silent for two of these, in seconds, counts as lost. */
 const HEARTBEAT_S = 5;
+/** A node that is cut off from the others takes connections and answers nothing that they must agree on: another is tried, in ms. */
+const UP_MS = 15_000;
 /** A broker that does not answer the good-bye is cut off after so many ms. */
 const CLOSE_MS = 1_000;
 
@@ -95,7 +98,8 @@ export class BrokerLink {
     if (this.stopped) this.interrupt(new Error('the gateway is stopping'));
     this.watch(model);
     try {
-      this.channel = await Promise.race([this.openChannel(model), ended]);
+      const up = Promise.race([this.openChannel(model), ended]);
+      this.channel = await (this.nodes.length === 1 ? up : within(UP_MS, up));
       this.failures = 0;
       this.options.log.info(`rabbitmq ${this.options.name}: connected`);
       return await ended;
