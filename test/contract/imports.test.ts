@@ -101,7 +101,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     ...['api', 'database', 'cluster', 'streams', 'replicas', 'emulations'],
     ...['redis', 'commands', 'auth', 'resp'],
   ],
-  'services/vector': ['api', 'search', 'embedder', 'tables', 'records', 'filter', 'statements', 'schemas'],
+  'services/vector': [
+    ...['api', 'managed', 'search', 'embedder', 'tables'],
+    ...['records', 'filter', 'statements', 'schemas'],
+  ],
   'services/broker': ['api', 'peers', 'group', 'produce', 'read', 'kafka', 'records'],
   'services/queue': [
     ...['api', 'schedules', 'workflow', 'intake', 'delivery', 'destinations'],

@@ -1,8 +1,9 @@
 import type { Service } from '../service.js';
+import { adminRoutes } from './api/admin-routes.js';
 import { card, probe } from './card.js';
 import { documentation } from './documentation.js';
 import { errorSchema, formatError } from './errors.js';
-import { mountOf } from './mount.js';
+import { managedMount, mountOf } from './mount.js';
 import { routes } from './routes.js';
 import { openVector } from './runtime.js';
 import { type VectorSettings, vectorSettings } from './settings.js';
@@ -11,25 +12,30 @@ import { type VectorSettings, vectorSettings } from './settings.js';
 export const vector: Service<VectorSettings> = {
   name: 'vector',
   config: vectorSettings,
-  routes,
+  routes: [...routes, ...adminRoutes],
   documentation,
   formatError,
   error: errorSchema,
   card,
   probe,
   exposedHeaders: ['vector-plan'],
-  secrets: ({ indexes }) =>
-    indexes.flatMap(({ token, readOnlyToken }, i) => [
+  secrets: ({ indexes, adminToken }) => [
+    ...indexes.flatMap(({ token, readOnlyToken }, i) => [
       { key: `vector.indexes[${i}].token`, value: token },
       ...(readOnlyToken === null
         ? []
         : [{ key: `vector.indexes[${i}].readOnlyToken`, value: readOnlyToken }]),
     ]),
+    ...(adminToken === null ? [] : [{ key: 'vector.adminToken', value: adminToken }]),
+  ],
   addresses: ({ database }) => [
     { backend: 'postgres', key: 'vector.database.url', given: database.url !== null },
   ],
   store: ({ database: { url } }) => ({ backend: 'postgres', url }),
-  mounts: ({ indexes }) => indexes.map(mountOf),
+  mounts: ({ indexes, adminToken, managed }) => [
+    ...indexes.map(mountOf),
+    ...(adminToken === null ? [] : [managedMount(adminToken, managed)]),
+  ],
   open: openVector,
   reset: async ({ call }) => {
     await call('DELETE', '/reset?all');

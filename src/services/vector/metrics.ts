@@ -18,7 +18,7 @@ export class IndexCounters {
 
 /** Metrics of all indexes. */
 export class VectorMetrics {
-  private readonly indexes: { readonly name: string; readonly counters: IndexCounters }[] = [];
+  private readonly counters = new Map<string, IndexCounters>();
 
   constructor(registry: MetricRegistry) {
     this.addToBuild(registry);
@@ -27,7 +27,7 @@ export class VectorMetrics {
       help: 'Queries by how they were answered: every candidate compared (exact), by the graph, by sparse postings, or by both parts (hybrid).',
       type: 'counter',
       collect: () =>
-        this.indexes.flatMap(({ name, counters }) =>
+        [...this.counters].flatMap(([name, counters]) =>
           Object.entries(counters.searches).map(([plan, value]) => ({
             labels: { index: name, plan },
             value,
@@ -73,12 +73,17 @@ export class VectorMetrics {
 
   /** @returns where what happens with the index is counted */
   watch(name: string): IndexCounters {
-    const counters = new IndexCounters();
-    this.indexes.push({ name, counters });
+    const counters = this.counters.get(name) ?? new IndexCounters();
+    this.counters.set(name, counters);
     return counters;
   }
 
+  /** The index has gone. */
+  forget(name: string): void {
+    this.counters.delete(name);
+  }
+
   private each(read: (counters: IndexCounters) => number): MetricSample[] {
-    return this.indexes.map(({ name, counters }) => ({ labels: { index: name }, value: read(counters) }));
+    return [...this.counters].map(([name, counters]) => ({ labels: { index: name }, value: read(counters) }));
   }
 }

@@ -31,6 +31,8 @@ export interface PreparedIndexOptions {
   readonly connections: SharedConnections;
   readonly schema: string;
   readonly settings: IndexSettings;
+  /** An administrator has made it at run time. */
+  readonly isManaged?: boolean;
   readonly counters: IndexCounters;
   readonly log: Logger;
   readonly lifecycle: ReleaseRegistry;
@@ -115,10 +117,10 @@ export class PreparedIndex {
   }
 
   private async prepare(): Promise<void> {
-    const { database, schema, settings, counters, log } = this.options;
+    const { database, schema, settings, isManaged, counters, log } = this.options;
     try {
       await migrate(database, schema, migrations(schema));
-      const tables = await ensureIndexTables(database, schema, settings);
+      const tables = await ensureIndexTables(database, schema, settings, isManaged);
       if (isOlder(tables.pgvectorVersion, SOUND_PGVECTOR)) {
         log.warn(
           { version: tables.pgvectorVersion },

@@ -20,33 +20,33 @@ export const INDEX_TYPES = ['DENSE', 'SPARSE', 'HYBRID'] as const;
 export type IndexType = (typeof INDEX_TYPES)[number];
 
 // pgvector's own limits of m and ef_construction
-const hnswSettings = z
-  .strictObject({
-    enabled: z
-      .boolean()
-      .default(true)
-      .describe('Whether large namespaces get an HNSW index; without, every query compares all vectors.'),
-    m: z.int().min(2).max(100).default(16).describe('Links of a vector to others in each layer.'),
-    efConstruction: z
-      .int()
-      .min(4)
-      .max(1_000)
-      .default(64)
-      .describe('Candidates while a vector is inserted, at least twice m.'),
-    buildMemory: z
-      .int()
-      .min(MIB)
-      .max(1024 * 1024 * MIB)
-      .nullable()
-      .default(null)
-      .describe(
-        'Bytes that Postgres may use to build an HNSW index; null: its own maintenance_work_mem. 100,000 x 384 need 200 MB.',
-      ),
-  })
-  .refine(({ m, efConstruction }) => efConstruction >= 2 * m, {
-    error: 'expected at least twice m',
-    path: ['efConstruction'],
-  });
+export const hnswFields = {
+  enabled: z
+    .boolean()
+    .default(true)
+    .describe('Whether large namespaces get an HNSW index; without, every query compares all vectors.'),
+  m: z.int().min(2).max(100).default(16).describe('Links of a vector to others in each layer.'),
+  efConstruction: z
+    .int()
+    .min(4)
+    .max(1_000)
+    .default(64)
+    .describe('Candidates while a vector is inserted, at least twice m.'),
+  buildMemory: z
+    .int()
+    .min(MIB)
+    .max(1024 * 1024 * MIB)
+    .nullable()
+    .default(null)
+    .describe(
+      'Bytes that Postgres may use to build an HNSW index; null: its own maintenance_work_mem. 100,000 x 384 need 200 MB.',
+    ),
+};
+
+const hnswSettings = z.strictObject(hnswFields).refine(({ m, efConstruction }) => efConstruction >= 2 * m, {
+  error: 'expected at least twice m',
+  path: ['efConstruction'],
+});
 
 const embeddingSettings = z.strictObject({
   url: z
@@ -71,6 +71,87 @@ const embeddingSettings = z.strictObject({
   timeoutMs: milliseconds(20_000).describe('Deadline of one request for embeddings in ms.'),
 });
 
+/** What an index is; fixed once it exists. */
+const kindFields = {
+  type: z
+    .enum(INDEX_TYPES)
+    .default('DENSE')
+    .describe('DENSE, SPARSE or HYBRID (every record has both parts). Fixed once the index exists.'),
+  dimension: z
+    .int()
+    .min(1)
+    .max(MAX_DIMENSION)
+    .default(1536)
+    .describe(
+      'Components of every dense vector; more than 4,000 only with hnsw.enabled: false. Fixed once the index exists.',
+    ),
+  similarity: z
+    .enum(SIMILARITY_NAMES)
+    .default('COSINE')
+    .describe('COSINE, EUCLIDEAN or DOT_PRODUCT, of dense vectors. Fixed once the index exists.'),
+  storage: z
+    .enum(STORAGE_NAMES)
+    .default('vector')
+    .describe(
+      'vector keeps components as float32, halfvec as float16 in half the space. Fixed once the index exists.',
+    ),
+};
+
+export const limitFields = {
+  maxTopK: z.int().min(1).max(10_000).default(1_000).describe('Largest topK of a query.'),
+  maxPage: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1_000)
+    .describe('Most records that one fetch or one page of a range returns.'),
+  maxMetadataBytes: z
+    .int()
+    .min(2)
+    .max(64 * MIB)
+    .default(64 * 1024)
+    .describe('Largest metadata of one vector, in bytes of JSON.'),
+  maxDataBytes: z
+    .int()
+    .min(0)
+    .max(64 * MIB)
+    .default(MIB)
+    .describe('Largest data of one vector, in bytes of UTF-8.'),
+  maxResumableQueries: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(1_000)
+    .describe(
+      'Resumable queries that may be open at once, half of them by each token where there are two; one more is answered 429.',
+    ),
+};
+
+const requestFields = {
+  bodyLimit: z
+    .int()
+    .min(1024)
+    .max(512 * MIB)
+    .default(64 * MIB)
+    .describe('Largest request body in bytes; 1,000 vectors of 1,536 dimensions take about 30 MB of JSON.'),
+  timeoutMs: milliseconds(30_000).describe('Deadline of a request in ms (504).'),
+  idempotencyWindow: idempotencyWindow(),
+};
+
+interface Dimensioned {
+  readonly type: IndexType;
+  readonly dimension: number;
+  readonly hnsw: { readonly enabled: boolean };
+}
+
+const fitsGraph = ({ type, dimension, hnsw }: Dimensioned) =>
+  type === 'SPARSE' || !hnsw.enabled || dimension <= MAX_HNSW_DIMENSION;
+
+const GRAPH_RULE = {
+  error: `expected at most ${MAX_HNSW_DIMENSION}, which is what pgvector's HNSW takes, or hnsw.enabled: false, with which every query compares all vectors`,
+  path: ['dimension'],
+};
+
 const indexSettings = z
   .strictObject({
     name: instanceName()
@@ -78,28 +159,7 @@ const indexSettings = z
       .describe('Name of the index in logs, metrics and /readyz; its table belongs to this name.'),
     path: basePath().default('/vector').describe('Where the index is served.'),
     port: tcpPort().nullable().default(null).describe('Own port where the index is served at / as well.'),
-    type: z
-      .enum(INDEX_TYPES)
-      .default('DENSE')
-      .describe('DENSE, SPARSE or HYBRID (every record has both parts). Fixed once the index exists.'),
-    dimension: z
-      .int()
-      .min(1)
-      .max(MAX_DIMENSION)
-      .default(1536)
-      .describe(
-        'Components of every dense vector; more than 4,000 only with hnsw.enabled: false. Fixed once the index exists.',
-      ),
-    similarity: z
-      .enum(SIMILARITY_NAMES)
-      .default('COSINE')
-      .describe('COSINE, EUCLIDEAN or DOT_PRODUCT, of dense vectors. Fixed once the index exists.'),
-    storage: z
-      .enum(STORAGE_NAMES)
-      .default('vector')
-      .describe(
-        'vector keeps components as float32, halfvec as float16 in half the space. Fixed once the index exists.',
-      ),
+    ...kindFields,
     hnsw: hnswSettings.prefault({}),
     embedding: embeddingSettings.prefault({}),
     token: clientSecret('PORTICO_VECTOR_TOKEN')
@@ -110,49 +170,34 @@ const indexSettings = z
       .nullable()
       .default(null)
       .describe('Bearer token that may read only; null for none.'),
-    bodyLimit: z
-      .int()
-      .min(1024)
-      .max(512 * MIB)
-      .default(64 * MIB)
-      .describe('Largest request body in bytes; 1,000 vectors of 1,536 dimensions take about 30 MB of JSON.'),
-    timeoutMs: milliseconds(30_000).describe('Deadline of a request in ms (504).'),
-    idempotencyWindow: idempotencyWindow(),
-    maxTopK: z.int().min(1).max(10_000).default(1_000).describe('Largest topK of a query.'),
-    maxPage: z
-      .int()
-      .min(1)
-      .max(10_000)
-      .default(1_000)
-      .describe('Most records that one fetch or one page of a range returns.'),
-    maxMetadataBytes: z
-      .int()
-      .min(2)
-      .max(64 * MIB)
-      .default(64 * 1024)
-      .describe('Largest metadata of one vector, in bytes of JSON.'),
-    maxDataBytes: z
-      .int()
-      .min(0)
-      .max(64 * MIB)
-      .default(MIB)
-      .describe('Largest data of one vector, in bytes of UTF-8.'),
-    maxResumableQueries: z
-      .int()
-      .min(0)
-      .max(1_000_000)
-      .default(1_000)
-      .describe(
-        'Resumable queries that may be open at once, half of them by each token where there are two; one more is answered 429.',
-      ),
+    ...requestFields,
+    ...limitFields,
   })
-  .refine(
-    ({ type, dimension, hnsw }) => type === 'SPARSE' || !hnsw.enabled || dimension <= MAX_HNSW_DIMENSION,
-    {
-      error: `expected at most ${MAX_HNSW_DIMENSION}, which is what pgvector's HNSW takes, or hnsw.enabled: false, with which every query compares all vectors`,
-      path: ['dimension'],
-    },
-  );
+  .refine(fitsGraph, GRAPH_RULE);
+
+/** What an administrator says of an index that is made at run time. */
+export const managedIndex = z
+  .strictObject({
+    name: instanceName().describe('Name of the index, the last part of its path.'),
+    ...kindFields,
+    hnsw: hnswSettings.prefault({}),
+    countWords: z
+      .boolean()
+      .default(false)
+      .describe('Whether texts get a sparse vector by the built-in word count, for SPARSE and HYBRID.'),
+    ...limitFields,
+  })
+  .refine(fitsGraph, GRAPH_RULE);
+
+export type ManagedIndex = z.output<typeof managedIndex>;
+
+const managedSettings = z.strictObject({
+  path: basePath()
+    .default('/vector/indexes')
+    .describe('Where indexes are made and dropped, and below which each of them is served.'),
+  maxIndexes: z.int().min(1).max(1_000).default(100).describe('Most indexes that are made at run time.'),
+  ...requestFields,
+});
 
 const databaseSettings = z.strictObject({
   url: postgresUrl('PORTICO_DATABASE_URL').describe(
@@ -185,6 +230,11 @@ export const vectorSettings = z.strictObject({
     .min(1)
     .prefault([{}])
     .describe('The indexes, each with its own path, dimension and tokens.'),
+  adminToken: secret('PORTICO_VECTOR_ADMIN_TOKEN')
+    .nullable()
+    .default(null)
+    .describe('Bearer token that may make, change and drop indexes at run time; null: nobody may.'),
+  managed: managedSettings.prefault({}).describe('Indexes that are made at run time.'),
 });
 
 export type VectorSettings = z.output<typeof vectorSettings>;

@@ -32,25 +32,34 @@ export async function run({ seed = 20_260_801, requests = 20 }) {
   ];
   let right = true;
   for (const make of sets) right = (await table(make())) && right;
+  const bits = { quantisation: 'binary' };
+  for (const hnsw of [{}, bits])
+    right = (await table(languages({ ...common, dimension: 768, count: 10_000 }), hnsw)) && right;
   return right;
 }
 
-/** @param {import('./recall-data.mjs').DataSet} set */
-async function table(set) {
+/**
+ * @param {import('./recall-data.mjs').DataSet} set
+ * @param {object} [hnsw] settings of the graph
+ */
+async function table(set, hnsw = {}) {
   const gateway = await VectorGateway.open();
   try {
-    await gateway.start({ dimension: set.dimension, hnsw: { buildMemory: 256 * 1024 * 1024 } });
+    await gateway.start({ dimension: set.dimension, hnsw: { buildMemory: 256 * 1024 * 1024, ...hnsw } });
     const count = set.vectors.length / set.dimension;
+    await gateway.call('/graph', { defer: true });
     await gateway.fill('', count, (n) => ({
       id: String(n),
       vector: [...set.vectors.subarray(n * set.dimension, (n + 1) * set.dimension)],
       metadata: set.metadataOf(n),
     }));
+    await gateway.call('/graph', { defer: false });
     await gateway.waitForHnsw(['']);
+    const { bytes } = await gateway.graphs();
     const results = [];
     for (const row of set.rows) for (const topK of TOP_KS) results.push(await judge(gateway, set, row, topK));
     console.log(
-      `\n${set.title}; ${set.rows[0].queries.length} queries a row, of ${SENT} times each the quickest`,
+      `\n${set.title}; ${set.rows[0].queries.length} queries a row, of ${SENT} times each the quickest; graph ${hnsw.quantisation ?? 'of vectors'}, ${(bytes / 2 ** 20).toFixed(1)} MiB`,
     );
     printTable(results.map(cells));
     const least = Math.min(...results.map(({ recall }) => recall));

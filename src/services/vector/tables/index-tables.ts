@@ -33,12 +33,14 @@ const MAX_PLAIN_BYTES = 6_200;
 
 /**
  * Finds the tables of index `settings.name`, or makes them when the name is new. Changes nothing that exists.
+ * @param isManaged an administrator has made it, and may have dropped it: it is not made
  * @throws HttpError with the reason, where what exists does not fit the configuration
  */
 export async function ensureIndexTables(
   database: Database,
   schema: string,
   settings: IndexSettings,
+  isManaged = false,
 ): Promise<IndexTables> {
   const s = quoteIdentifier(schema);
   return database.transaction(async (connection) => {
@@ -49,11 +51,28 @@ export async function ensureIndexTables(
       [settings.name],
     );
     const row = found.rows[0];
+    if (row === undefined && isManaged) throw unusable(`the index ${settings.name} was dropped`);
     const shape = shapeOf(s, row?.id ?? (await insertIndex(connection, s, settings)), settings);
     if (row === undefined) await createTables(connection, shape, settings);
     else await checkIndex(connection, shape, row, settings);
     return { ...extension, shape };
   });
+}
+
+/**
+ * Makes the tables of a new index inside the transaction of `connection`.
+ * @returns its number
+ */
+export async function makeIndexTables(
+  connection: Queryable,
+  schema: string,
+  settings: IndexSettings,
+): Promise<number> {
+  const s = quoteIdentifier(schema);
+  await findExtension(connection);
+  const id = await insertIndex(connection, s, settings);
+  await createTables(connection, shapeOf(s, id, settings), settings);
+  return id;
 }
 
 function shapeOf(

@@ -112,6 +112,17 @@ export function migrations(schema: string): Migration[] {
         await connection.query(`create index on ${s}.kept_calls (expires_at)`);
       },
     },
+    {
+      id: 7,
+      name: 'indexes that an administrator has made',
+      tables: [],
+      up: async (connection) => {
+        await connection.query(`alter table ${s}.indexes
+          add column settings jsonb,
+          add column token_salt text,
+          add column dropped_at timestamptz`);
+      },
+    },
   ];
 }
 
