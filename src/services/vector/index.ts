@@ -18,7 +18,7 @@ export const vector: Service<VectorSettings> = {
   error: errorSchema,
   card,
   probe,
-  exposedHeaders: ['vector-plan'],
+  exposedHeaders: ['vector-plan', 'vector-warning'],
   secrets: ({ indexes, adminToken }) => [
     ...indexes.flatMap(({ token, readOnlyToken }, i) => [
       { key: `vector.indexes[${i}].token`, value: token },

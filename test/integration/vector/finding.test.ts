@@ -321,3 +321,27 @@ describe('by metadata', () => {
     expect((await index('/count/gone')).result).toEqual({ count: 1 });
   });
 });
+
+test('keys that a newer SDK may send are passed over by what only reads, and told of; slips are refused', async () => {
+  const query = { vector: [1, 0], topK: 1, rerank: true, 'odd\u00e9': 1 };
+  const reply = await index('/query', query);
+  expect([reply.status, reply.headers.get('vector-warning')]).toEqual([200, 'ignored: rerank, ?']);
+  const several = await index('/query', [
+    { ...query, explain: true },
+    { vector: [1, 0], later: {} },
+  ]);
+  expect(several.headers.get('vector-warning')).toBe('ignored: rerank, ?, later');
+  expect(several.headers.get('vector-plan')).toMatch(/^exact, /);
+  for (const [path, body] of [
+    ['/fetch', { ids: ['1'], later: 1 }],
+    ['/range', { limit: 1, later: 1 }],
+    ['/resumable-query', { vector: [1, 0], later: 1 }],
+  ] as const)
+    expect((await index(path, body)).headers.get('vector-warning')).toBe('ignored: later');
+  expect((await index('/query', { vector: [1, 0] })).headers.get('vector-warning')).toBeNull();
+  for (const slip of ['filtr', 'Filter', 'includeMetaData', 'top_k', 'minscore', 'namespace'])
+    expect(await index('/query', { vector: [1, 0], [slip]: 'x' })).toMatchObject({
+      status: 400,
+      error: expect.stringContaining(slip),
+    });
+});

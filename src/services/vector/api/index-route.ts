@@ -7,7 +7,7 @@ import {
   jsonRoute,
   type Method,
   type Pieces,
-  type Reply,
+  Reply,
   type RouteContext,
   type RouteDescription,
 } from '../../../http/route.js';
@@ -29,6 +29,23 @@ export async function successAfter(work: Promise<void>): Promise<JsonText> {
 /** @param json text, or pieces of one */
 export function resultText(json: string | readonly string[]): JsonText {
   return new JsonText(typeof json === 'string' ? `{"result":${json}}` : ['{"result":', ...json, '}']);
+}
+
+/** Names of keys in a header; whatever else somebody sent is not repeated. */
+const PLAIN_KEY = /^[\w.-]{1,40}$/;
+
+/** Tells which keys of the request were passed over, if any. */
+export function warned(
+  reply: JsonText | Reply,
+  ...requests: readonly { readonly ignored?: readonly string[] | undefined }[]
+): JsonText | Reply {
+  const ignored = new Set(requests.flatMap(({ ignored = [] }) => ignored));
+  if (ignored.size === 0) return reply;
+  const names = [...ignored].map((key) => (PLAIN_KEY.test(key) ? key : '?')).slice(0, 10);
+  const headers = { 'Vector-Warning': `ignored: ${names.join(', ')}` };
+  return reply instanceof Reply
+    ? new Reply(reply.status, reply.body, { ...reply.headers, ...headers })
+    : new Reply(200, reply, headers);
 }
 
 interface Schemas {

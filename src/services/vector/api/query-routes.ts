@@ -10,18 +10,20 @@ import {
   resumeBody,
 } from '../schemas/queries.js';
 import { entriesReply, queryReply, resumableReply, successReply } from '../schemas/replies.js';
+import type { Tolerated } from '../schemas/tolerant.js';
 import type { Found, Hit } from '../search/searcher.js';
 import type { VectorIndex } from '../vector-index.js';
-import { bothRoutes, indexRoute, resultText, successAfter } from './index-route.js';
+import { bothRoutes, indexRoute, resultText, successAfter, warned } from './index-route.js';
 
 /** How the queries were answered, where one of them asks for that. */
 function answerOf(
   found: readonly Found[],
-  queries: readonly { readonly explain: boolean }[],
+  queries: readonly (Tolerated & { readonly explain: boolean })[],
 ): JsonText | Reply {
   const text = listsText(found.map(({ hits }) => hits));
-  if (!queries.some(({ explain }) => explain)) return text;
-  return new Reply(200, text, { 'Vector-Plan': found.map(({ plan }) => plan).join(', ') });
+  if (!queries.some(({ explain, ignored }) => explain || ignored !== undefined)) return text;
+  const plan = { 'Vector-Plan': found.map((each) => each.plan).join(', ') };
+  return warned(queries.some(({ explain }) => explain) ? new Reply(200, text, plan) : text, ...queries);
 }
 
 /** A single query is answered by a flat list also when it stands in an array. */
@@ -70,8 +72,8 @@ const resumableQuery = bothRoutes({
   errors: [429],
   request: { body: resumableBody },
   reply: resumableReply,
-  handle: (index, { namespace, body: { maxIdle, ...query } }, { signal }) =>
-    begin(index, [namespace, query, maxIdle, signal]),
+  handle: async (index, { namespace, body: { maxIdle, ignored, ...query } }, { signal }) =>
+    warned(await begin(index, [namespace, query, maxIdle, signal]), { ignored }),
 });
 
 const resumableQueryData = bothRoutes({
@@ -81,9 +83,10 @@ const resumableQueryData = bothRoutes({
   errors: [429],
   request: { body: resumableDataBody },
   reply: resumableReply,
-  handle: async (index, { namespace, body: { maxIdle, ...query } }, { signal }) => {
+  handle: async (index, { namespace, body: { maxIdle, ignored, ...query } }, { signal }) => {
     const [embedded] = await index.embedQueries([query], signal);
-    return begin(index, [namespace, embedded as NonNullable<typeof embedded>, maxIdle, signal]);
+    const start = [namespace, embedded as NonNullable<typeof embedded>, maxIdle, signal] as const;
+    return warned(await begin(index, [...start]), { ignored });
   },
 });
 

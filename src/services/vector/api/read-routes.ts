@@ -9,7 +9,7 @@ import {
   randomReply,
   rangeReply,
 } from '../schemas/replies.js';
-import { bothRoutes, indexRoute, resultText } from './index-route.js';
+import { bothRoutes, indexRoute, resultText, warned } from './index-route.js';
 
 const fetch = bothRoutes({
   operationId: 'vector.fetch',
@@ -19,7 +19,7 @@ const fetch = bothRoutes({
   request: { body: fetchBody },
   reply: fetchReply,
   handle: async (index, { namespace, body }, { signal }) =>
-    resultText(await index.reader.fetch(namespace, body, signal)),
+    warned(resultText(await index.reader.fetch(namespace, body, signal)), body),
 });
 
 const range = bothRoutes({
@@ -35,7 +35,7 @@ const range = bothRoutes({
   handle: async (index, { namespace, body, headers }, { signal }) =>
     isNdjson(headers.accept)
       ? new Pieces(NDJSON, index.reader.lines(namespace, body, signal))
-      : resultText(await index.reader.range(namespace, body, signal)),
+      : warned(resultText(await index.reader.range(namespace, body, signal)), body),
 });
 
 const random = bothRoutes({

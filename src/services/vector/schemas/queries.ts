@@ -4,6 +4,7 @@ import { MAX_EF_SEARCH } from '../vector-database.js';
 import { filter } from './filter.js';
 import { flag, id, includeFlags } from './names.js';
 import { components, sparseVector } from './records.js';
+import { tolerant } from './tolerant.js';
 
 /** Most queries in one request. */
 export const MAX_QUERIES = 100;
@@ -51,8 +52,8 @@ const byVector = {
   topK,
   ...choices,
 };
-const vectorQuery = z.strictObject(byVector);
-const anyQuery = z.strictObject({
+const vectorQuery = tolerant(byVector);
+const anyQuery = tolerant({
   id: id
     .optional()
     .describe('Of a record, instead of a vector: what is near to it. It is not among the results itself.'),
@@ -64,7 +65,7 @@ export type AnyQuery = z.output<typeof anyQuery>;
 
 export type VectorQuery = z.output<typeof vectorQuery>;
 
-const textQuery = z.strictObject({
+const byText = {
   data: z.string('expected text'),
   topK,
   queryMode: z
@@ -73,7 +74,8 @@ const textQuery = z.strictObject({
     .transform((mode) => mode ?? 'HYBRID')
     .describe('Which parts of a hybrid index are asked.'),
   ...choices,
-});
+};
+const textQuery = tolerant(byText);
 
 export type TextQuery = z.output<typeof textQuery>;
 
@@ -91,8 +93,8 @@ const maxIdle = z
   .transform((value) => value ?? 3_600)
   .describe('Seconds without a request after which it ends, 3,600 by default.');
 
-export const resumableBody = vectorQuery.extend({ maxIdle });
-export const resumableDataBody = textQuery.extend({ maxIdle });
+export const resumableBody = tolerant({ ...byVector, maxIdle });
+export const resumableDataBody = tolerant({ ...byText, maxIdle });
 
 const uuid = z.string('expected text').max(64);
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type FilterInput, filter } from './filter.js';
 import { idList, includeFlags, namespaceName, prefix } from './names.js';
+import { tolerant } from './tolerant.js';
 
 /** Larger than any `maxPage`. */
 const MAX_FETCHED = 10_000;
@@ -15,7 +16,7 @@ const ids = (max: number) =>
 export const fetchBody = z
   .preprocess(
     (body) => (Array.isArray(body) ? { ids: body } : body),
-    z.strictObject({ ids: ids(MAX_FETCHED), prefix, filter, ...includeFlags }),
+    tolerant({ ids: ids(MAX_FETCHED), prefix, filter, ...includeFlags }),
   )
   .refine((body) => body.ids === undefined || (body.prefix === undefined && body.filter === undefined), {
     error: 'Only one of ids or prefix must be provided.',
@@ -37,7 +38,7 @@ const cursor = z
 
 const limit = z.int().min(1);
 
-export const rangeBody = z.strictObject({
+export const rangeBody = tolerant({
   cursor,
   limit: limit
     .nullish()
