@@ -14,6 +14,8 @@ export class IndexCounters {
   toBuild = 0;
   /** Graphs that this process builds now. */
   building = 0;
+  /** Of the graph that this process builds now: the share of the table that is in it. */
+  buildProgress = 0;
 }
 
 /** Metrics of all indexes. */
@@ -58,6 +60,12 @@ export class VectorMetrics {
       'HNSW indexes of namespaces that this process builds now; until one is there its namespace is compared exactly.',
       'gauge',
       ({ building }) => building,
+    );
+    add(
+      'portico_vector_graph_build_progress',
+      'Of the HNSW index that this process builds now: the share of the table that is in it, from 0 to 1; 0 where none is built.',
+      'gauge',
+      ({ buildProgress }) => buildProgress,
     );
   }
 

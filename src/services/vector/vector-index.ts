@@ -1,4 +1,5 @@
 import { HttpError, toHttpError } from '../../http/errors.js';
+import type { Queryable } from '../../lib/postgres/postgres.js';
 import { sliced } from '../../lib/slices.js';
 import { type EmbeddedText, type Embedders, embedTexts, type Parts } from './embedder/embedder.js';
 import { translated } from './errors.js';
@@ -11,9 +12,10 @@ import { RecordDeleter } from './records/record-deleter.js';
 import { RecordReader } from './records/record-reader.js';
 import { RecordUpdater } from './records/record-updater.js';
 import { RecordWriter } from './records/record-writer.js';
-import type { AnyQuery, TextQuery, VectorQuery } from './schemas/queries.js';
+import type { AnyQuery, GroupedQuery, TextQuery, VectorQuery } from './schemas/queries.js';
 import type { AnyUpdate, TextRecord, UpdateBody, VectorRecord } from './schemas/records.js';
 import type { GraphHints } from './search/graph-hints.js';
+import { groupedSearch } from './search/grouped-search.js';
 import { type PreparedQuery, prepareQuery } from './search/prepared-query.js';
 import { ResumableQueries } from './search/resumable-queries.js';
 import { type Found, Searcher } from './search/searcher.js';
@@ -70,18 +72,31 @@ export class VectorIndex {
       for (let i = next++; i < prepared.length; i = next++) {
         const query = prepared[i] as PreparedQuery;
         const row = meant[i]?.row;
-        const wanted = { topK: query.topK + (row === undefined ? 0 : 1), without: undefined };
-        const { hits, plan } = await translated(() =>
+        results[i] = await translated(() =>
           this.parts.database.hold(signal, workOf(query), (connection) =>
-            this.searcher.search(connection, namespace, query, wanted),
+            this.found(connection, namespace, query, row),
           ),
         );
-        const others = row === undefined ? hits : hits.filter((hit) => hit.row !== row).slice(0, query.topK);
-        results[i] = { hits: others, plan };
       }
     };
     await Promise.all(Array.from({ length: Math.min(QUERIES_AT_ONCE, prepared.length) }, worker));
     return results;
+  }
+
+  /** @param row of the record that the query is about, which is no result of it */
+  private async found(
+    connection: Queryable,
+    namespace: string,
+    query: PreparedQuery,
+    row: string | undefined,
+  ): Promise<Found> {
+    const { grouping } = query;
+    if (grouping !== undefined)
+      return groupedSearch(this.parts, this.searcher, connection, namespace, { ...query, grouping }, row);
+    const wanted = { topK: query.topK + (row === undefined ? 0 : 1), without: undefined };
+    const { hits, plan } = await this.searcher.search(connection, namespace, query, wanted);
+    const others = row === undefined ? hits : hits.filter((hit) => hit.row !== row).slice(0, query.topK);
+    return { hits: others, plan };
   }
 
   /** Queries by the vectors of records. @throws HttpError 404 for a record that is not there */
@@ -102,7 +117,7 @@ export class VectorIndex {
     });
   }
 
-  private *prepared(queries: readonly VectorQuery[]): Generator<void, PreparedQuery[]> {
+  private *prepared(queries: readonly GroupedQuery[]): Generator<void, PreparedQuery[]> {
     const prepared: PreparedQuery[] = [];
     for (const [i, query] of queries.entries()) {
       prepared.push(prepareQuery(this.parts, query, `body.${i}`));
@@ -206,7 +221,7 @@ export class VectorIndex {
 
 /** A query, and the record that it began with. */
 interface ByRecord {
-  readonly query: VectorQuery;
+  readonly query: GroupedQuery;
   readonly row: string | undefined;
 }
 
@@ -222,6 +237,6 @@ function vectorsOf(record: RecordRow): Pick<VectorQuery, 'vector' | 'sparseVecto
 }
 
 /** A filter, `exact` and a sparse part are answered by a look at many records, the rest by the graph. */
-function workOf({ exact, filter, terms }: PreparedQuery): WorkKind {
-  return exact || filter !== undefined || terms !== undefined ? 'scan' : 'query';
+function workOf({ exact, filter, terms, grouping }: PreparedQuery): WorkKind {
+  return grouping !== undefined || exact || filter !== undefined || terms !== undefined ? 'scan' : 'query';
 }

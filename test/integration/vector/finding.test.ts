@@ -345,3 +345,37 @@ test('keys that a newer SDK may send are passed over by what only reads, and tol
       error: expect.stringContaining(slip),
     });
 });
+
+test('by groups: so many entries of each value, the nearest ones, until topK is filled', async () => {
+  // one group has nearly all that is near
+  const metadata = (i: number) =>
+    i % 50 === 0 ? { of: `rare-${i}` } : i % 49 === 0 ? { of: ['list'] } : i === 51 ? {} : { of: 'many' };
+  for (let i = 0; i < 3_000; i += 1_000)
+    await index(
+      '/upsert/groups',
+      Array.from({ length: 1_000 }, (_, k) => ({
+        id: `${i + k}`,
+        vector: [1, (i + k) / 1_000],
+        metadata: metadata(i + k),
+      })),
+    );
+  const ids = async (query: object) =>
+    (
+      (await index('/query/groups', { vector: [1, 0], groupBy: 'of', ...query })).result as { id: string }[]
+    ).map(({ id }) => Number(id));
+  expect(await ids({ topK: 5 })).toEqual([0, 1, 50, 100, 150]);
+  expect(await ids({ topK: 6, groupSize: 3 })).toEqual([0, 1, 2, 3, 50, 100]);
+  // all there are: 60 rare ones and one of many
+  expect(await ids({ topK: 100 })).toHaveLength(61);
+  expect(await ids({ topK: 3, filter: "of != 'rare-50'" })).toEqual([0, 1, 100]);
+  expect(await ids({ id: '0', vector: undefined, topK: 2 })).toEqual([1, 50]);
+  const whole = await index('/query/groups', {
+    ...{ vector: [1, 0], topK: 2, groupBy: 'of', includeMetadata: true },
+  });
+  expect(whole.result).toMatchObject([{ id: '0', score: 1, metadata: { of: 'rare-0' } }, { id: '1' }]);
+  expect(
+    (await index('/query/groups', { vector: [1, 0], groupBy: 'of', topK: 200, groupSize: 6 })).status,
+  ).toBe(422);
+  expect((await index('/query/groups', { vector: [1, 0], groupBy: 'a..b' })).status).toBe(400);
+  expect((await index('/resumable-query', { vector: [1, 0], groupBy: 'of' })).status).toBe(400);
+});

@@ -233,6 +233,32 @@ test('other parameters lead to new graphs and then the old ones go; a lost one i
   expect(await recall(index, 'one', {})).toBe(1);
 });
 
+test('the graph of an import is left for later, and built when it is asked for; what it holds is found meanwhile', async () => {
+  await stopAll();
+  const index = await start({ hnsw: { m: 8, efConstruction: 32 } });
+  const graphOf = async (space: string) => {
+    const { result } = await index('/info?explain');
+    return (result as { namespaces: Record<string, { graph: string; progress?: number }> }).namespaces[space];
+  };
+  await eventually(async () => expect((await graphOf('one'))?.graph).toBe('ready'));
+  expect((await index('/graph/import', { defer: true })).result).toBe('Success');
+  const records = spaces.one as Stored[];
+  for (let i = 0; i < COUNT; i += 2_000)
+    expect((await index('/upsert/import', records.slice(i, i + 2_000))).status).toBe(200);
+  spaces.import = records;
+  expect(await recall(index, 'import', {})).toBe(1);
+  expect(await graphOf('import')).toMatchObject({ graph: 'deferred', vectorCount: COUNT });
+  expect(await hnswIndexes()).toHaveLength(2);
+  expect((await index('/graph/import', { defer: false })).result).toBe('Success');
+  await eventually(async () => expect((await graphOf('import'))?.graph).toBe('ready'));
+  // the graph of a namespace that is there goes, so that what comes does not wait for it
+  await index('/graph/import', { defer: true });
+  await eventually(async () => expect((await graphOf('import'))?.graph).toBe('deferred'));
+  await eventually(async () => expect(await hnswIndexes()).toHaveLength(2));
+  expect((await index('/graph/import', { later: true })).status).toBe(400);
+  await index('/delete-namespace/import', []);
+});
+
 test('a small namespace beside large ones is read by its index, not with the whole table', async () => {
   // a build of a graph would read the table
   const index = await start({ hnsw: { enabled: false } });

@@ -1,6 +1,6 @@
-import { renameBody } from '../schemas/reads.js';
+import { graphBody, renameBody } from '../schemas/reads.js';
 import { namespacesReply, renameReply, successReply } from '../schemas/replies.js';
-import { indexRoute, namespaceRoute, successAfter } from './index-route.js';
+import { bothRoutes, indexRoute, namespaceRoute, successAfter } from './index-route.js';
 
 const list = indexRoute({
   operationId: 'vector.listNamespaces',
@@ -49,4 +49,15 @@ const rename = indexRoute({
   },
 });
 
-export const namespaceRoutes = [list, remove, removeDefault, rename];
+const graph = bothRoutes({
+  operationId: 'vector.deferGraph',
+  summary: 'Leaves the graph of a namespace for later, as for a bulk import, or has it built now.',
+  path: '/graph',
+  writes: true,
+  request: { body: graphBody },
+  reply: successReply,
+  handle: (index, { namespace, body }, { signal }) =>
+    successAfter(index.namespaces.deferGraph(namespace, body.defer, signal)),
+});
+
+export const namespaceRoutes = [list, remove, removeDefault, rename, ...graph];

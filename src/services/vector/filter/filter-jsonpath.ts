@@ -38,6 +38,24 @@ export function valuesJsonpath(path: Path): string {
   return `lax ${pathText(path)}[*]`;
 }
 
+/** The value of a field alone. */
+export function valueJsonpath(path: Path): string {
+  return `strict ${pathText(path)}`;
+}
+
+const IS_SCALAR = '(@.type() == "string" || (@.type() == "number" || @.type() == "boolean"))';
+
+/** What a filter finds, of that what has a text, number or boolean in a field, and none of `others`. */
+export function groupsJsonpath(filter: Filter | undefined, path: Path, others: readonly Literal[]): string {
+  const text = pathText(path);
+  const conditions = [
+    ...(filter === undefined ? [] : [predicate(filter)]),
+    `exists(${text} ? ${IS_SCALAR})`,
+    ...(others.length === 0 ? [] : [`!(exists(${text} ? (${equalsOne('@', others)})))`]),
+  ];
+  return `strict ${balanced(conditions, '&&')}`;
+}
+
 /** JSON null is neither equal to anything nor different from it. */
 function differsFromAll(path: string, values: readonly Literal[]): string {
   return `(exists(${path} ? (@ != null)) && !(exists(${path} ? (${equalsOne('@', values)}))))`;

@@ -9,6 +9,8 @@ export interface LockedNamespace {
   readonly next_row: string;
   /** It has an HNSW index. */
   readonly hnsw: boolean;
+  /** It gets one later. */
+  readonly graph_deferred: boolean;
 }
 
 /** A namespace may be deleted between its making and its lock, but not again and again. */

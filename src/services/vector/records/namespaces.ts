@@ -4,6 +4,7 @@ import { translated } from '../errors.js';
 import type { IndexParts } from '../index-parts.js';
 import type { RenameBody } from '../schemas/reads.js';
 import {
+  deferGraphText,
   dropNamespacesText,
   endQueriesText,
   leaveToSweeperText,
@@ -16,6 +17,7 @@ import {
   resetCountsText,
   truncateText,
 } from '../statements/namespace-statements.js';
+import { lockOrCreateNamespace } from './namespace-lock.js';
 
 interface Space {
   readonly id: number;
@@ -31,7 +33,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 export class Namespaces {
   constructor(
     private readonly parts: IndexParts,
-    /** Namespaces went: their records and HNSW indexes have to go, too. */
+    /** Records or HNSW indexes of namespaces have to go, or to be made. */
     private readonly onGone: () => void,
   ) {}
 
@@ -51,6 +53,15 @@ export class Namespaces {
       }
       await connection.query(leaveToSweeperText(this.parts.shape), [ids]);
       await connection.query(renewNamespacesText(this.parts.shape), [ids]);
+    });
+    this.onGone();
+  }
+
+  /** Whether the graph of a namespace, which is made where it is missing, is built when it grows or later. */
+  async deferGraph(namespace: string, defer: boolean, signal: AbortSignal): Promise<void> {
+    await this.transaction(signal, async (connection) => {
+      const { id } = await lockOrCreateNamespace(this.parts, connection, namespace);
+      await connection.query(deferGraphText(this.parts.shape), [id, defer]);
     });
     this.onGone();
   }

@@ -2,11 +2,9 @@ import { HttpError } from '../../../http/errors.js';
 import { arrayOf } from '../../../lib/json/joined-texts.js';
 import { mapped } from '../../../lib/slices.js';
 import { translated } from '../errors.js';
-import type { Path } from '../filter/filter-ast.js';
+import { fieldPath } from '../filter/field-path.js';
 import { valuesJsonpath } from '../filter/filter-jsonpath.js';
-import { parsePath } from '../filter/parse-path.js';
 import type { IndexParts } from '../index-parts.js';
-import { isStorable, storable } from '../schemas/names.js';
 import type { CountBody, FacetsBody, FetchBody, RangeBody } from '../schemas/reads.js';
 import type { IndexInfo } from '../schemas/replies.js';
 import type { WorkKind } from '../shared-connections.js';
@@ -20,6 +18,7 @@ import {
   type Statement,
 } from '../statements/index-shape.js';
 import {
+  buildsText,
   countsText,
   countText,
   facetsText,
@@ -152,8 +151,8 @@ export class RecordReader {
   /** @param explain with what is known of graphs: clients compare what they are told without it */
   async info(signal: AbortSignal, explain = false): Promise<IndexInfo> {
     const { shape, cache, settings } = this.parts;
-    const [spaces, sizes] = await Promise.all([
-      this.rows<{ name: string; record_count: string; hnsw: boolean }>(
+    const [spaces, sizes, builds] = await Promise.all([
+      this.rows<CountsRow>(
         cache.get('counts', () => countsText(shape)),
         [],
         signal,
@@ -163,17 +162,16 @@ export class RecordReader {
         [],
         signal,
       ),
+      explain ? this.rows<{ id: string; done: number | null }>({ text: buildsText(shape) }, [], signal) : [],
     ]);
     const wantsGraphs = shape.dense !== undefined && settings.hnsw.enabled;
-    const perSpace = spaces.map(({ name, record_count, hnsw }) => {
-      const vectorCount = Number(record_count);
-      const graph: 'ready' | 'building' | 'none' = hnsw
-        ? 'ready'
-        : wantsGraphs && vectorCount > EXACT_RECORDS
-          ? 'building'
-          : 'none';
-      const counts = { vectorCount, pendingVectorCount: 0 };
-      return [name, explain ? { ...counts, graph } : counts] as const;
+    const progress = new Map(builds.map(({ id, done }) => [id, done]));
+    const perSpace = spaces.map((space) => {
+      const counts = { vectorCount: Number(space.record_count), pendingVectorCount: 0 };
+      if (!explain) return [space.name, counts] as const;
+      const done = progress.get(String(space.id)) ?? null;
+      const about = { graph: graphOf(space, wantsGraphs), ...(done === null ? {} : { progress: done }) };
+      return [space.name, { ...counts, ...about }] as const;
     });
     const dense =
       shape.dense === undefined
@@ -264,10 +262,22 @@ export class RecordReader {
 
 const textsOf = (rows: readonly RecordRow[]) => mapped(rows, (row) => recordText(row));
 
-/** @throws HttpError 400 */
-function fieldPath(field: string): Path {
-  if (!isStorable(field)) throw new HttpError('invalid_request', `field: ${storable}`);
-  return parsePath(field, 0);
+interface CountsRow {
+  readonly id: number;
+  readonly name: string;
+  readonly record_count: string;
+  readonly hnsw: boolean;
+  readonly graph_deferred: boolean;
+}
+
+function graphOf(
+  { record_count, hnsw, graph_deferred }: CountsRow,
+  wantsGraphs: boolean,
+): 'ready' | 'building' | 'deferred' | 'none' {
+  if (hnsw) return 'ready';
+  if (!wantsGraphs) return 'none';
+  if (graph_deferred) return 'deferred';
+  return Number(record_count) > EXACT_RECORDS ? 'building' : 'none';
 }
 
 function tooMany(place: string, given: number, limit: number): HttpError {

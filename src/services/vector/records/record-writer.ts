@@ -51,7 +51,7 @@ export class RecordWriter {
   /** @returns whether the namespace has become large enough for an HNSW index and has none */
   private async store(
     connection: Queryable,
-    { id, next_row, hnsw }: LockedNamespace,
+    { id, next_row, hnsw, graph_deferred }: LockedNamespace,
     { ids, columns, postings }: RecordBatch,
   ): Promise<boolean> {
     const { shape, cache } = this.parts;
@@ -63,7 +63,7 @@ export class RecordWriter {
       upsert.name,
     );
     if (postings !== undefined) await addPostings(this.parts, connection, id, ids, postings);
-    return !hnsw && Number(rows[0]?.record_count ?? 0) > EXACT_RECORDS;
+    return !hnsw && !graph_deferred && Number(rows[0]?.record_count ?? 0) > EXACT_RECORDS;
   }
 
   /** Whether a record alone could be stored. */

@@ -52,18 +52,41 @@ const byVector = {
   topK,
   ...choices,
 };
+const groups = {
+  groupBy: z
+    .string('expected text')
+    .min(1)
+    .max(4_096)
+    .nullish()
+    .transform((path) => path ?? undefined)
+    .describe('Path of a field of the metadata: at most groupSize entries have the same value there.'),
+  groupSize: z
+    .int()
+    .min(1)
+    .max(100)
+    .nullish()
+    .transform((size) => size ?? undefined)
+    .describe('Most entries with one value of groupBy, 1 by default.'),
+};
 const vectorQuery = tolerant(byVector);
 const anyQuery = tolerant({
   id: id
     .optional()
     .describe('Of a record, instead of a vector: what is near to it. It is not among the results itself.'),
   ...byVector,
+  ...groups,
 });
 
 /** By a vector, or by the record that has one. */
 export type AnyQuery = z.output<typeof anyQuery>;
 
 export type VectorQuery = z.output<typeof vectorQuery>;
+
+/** A query that may have groups. */
+export type GroupedQuery = VectorQuery & {
+  readonly groupBy?: string | undefined;
+  readonly groupSize?: number | undefined;
+};
 
 const byText = {
   data: z.string('expected text'),
@@ -75,9 +98,9 @@ const byText = {
     .describe('Which parts of a hybrid index are asked.'),
   ...choices,
 };
-const textQuery = tolerant(byText);
+const textQuery = tolerant({ ...byText, ...groups });
 
-export type TextQuery = z.output<typeof textQuery>;
+export type TextQuery = Omit<z.output<typeof textQuery>, 'groupBy' | 'groupSize'>;
 
 const several = <S extends z.ZodType>(query: S) =>
   boundedList(query, { max: MAX_QUERIES, orOne: 'shown', of: 'queries' });

@@ -130,6 +130,14 @@ export const infoQuery = z.object({
     .describe('Tells of each namespace whether it has a graph.'),
 });
 
+export const graphBody = z.strictObject({
+  defer: z
+    .boolean()
+    .describe(
+      'true: the namespace has no graph while records come, and gets one when none have come for a minute; false: now.',
+    ),
+});
+
 export const renameBody = z.strictObject({
   namespace: namespaceName,
   newNamespace: namespaceName,

@@ -60,11 +60,15 @@ export const infoReply = result(
       z.object({
         ...counts,
         graph: z
-          .enum(['ready', 'building', 'none'])
+          .enum(['ready', 'building', 'deferred', 'none'])
           .optional()
           .describe(
-            'With ?explain: whether there is an HNSW index; none: the namespace is compared exactly.',
+            'With ?explain: whether there is an HNSW index; until one is ready the namespace is compared exactly.',
           ),
+        progress: z
+          .number()
+          .optional()
+          .describe('With ?explain: of a graph that is being built, the share of the table that is in it.'),
       }),
     ),
   }),

@@ -11,8 +11,8 @@ const SLIP = 2;
 /** More unknown keys than this are no newer SDK's. */
 const MAX_UNKNOWN = 20;
 
-/** Keys of a request that would mean another record or namespace, if they meant something. */
-const NEVER = new Set(['namespace', 'ns', 'tenant']);
+/** Keys of a request that would mean another reply, if they meant something. */
+const NEVER = new Set(['namespace', 'ns', 'tenant', 'groupBy', 'groupSize']);
 
 /**
  * The object of a request that only reads. Keys that newer SDKs may send are passed over and named in `ignored`; one that looks

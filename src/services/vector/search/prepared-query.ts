@@ -1,15 +1,17 @@
 import { HttpError } from '../../../http/errors.js';
+import { fieldPath } from '../filter/field-path.js';
+import type { Filter } from '../filter/filter-ast.js';
 import { filterJsonpath, isIndexed } from '../filter/filter-jsonpath.js';
 import { readFilter } from '../filter/read-filter.js';
 import type { IndexParts } from '../index-parts.js';
 import { packOne } from '../records/components.js';
 import { isAbsent } from '../records/record-batch.js';
 import { sparseVectorOf, summed } from '../records/sparse-vector.js';
-import type { FilterInput } from '../schemas/filter.js';
-import type { VectorQuery } from '../schemas/queries.js';
+import type { GroupedQuery } from '../schemas/queries.js';
 import type { MetadataFilter } from '../statements/dense-search.js';
 import { type Included, includedBy } from '../statements/index-shape.js';
 import type { FusionAlgorithm } from './fusion.js';
+import { checkGrouping, type Grouping } from './grouping.js';
 
 /** A query that was checked and packed, ready to be run, also more than once. */
 export interface PreparedQuery {
@@ -26,6 +28,7 @@ export interface PreparedQuery {
   readonly candidates: number;
   /** Of an entry, at least. */
   readonly minScore: number | undefined;
+  readonly grouping?: Grouping;
 }
 
 /** Candidates of each list of a hybrid query: longer than the result, so that records good in both are found. */
@@ -38,11 +41,12 @@ const FUSED_FACTOR = 3;
  */
 export function prepareQuery(
   { settings, shape, rules }: IndexParts,
-  query: VectorQuery,
+  query: GroupedQuery,
   place: string,
 ): PreparedQuery {
   checkTopK(settings, query.topK, `${place}.topK`);
   checkKinds(query, shape.dense !== undefined, shape.sparse, place);
+  const filter = query.filter === undefined ? undefined : readFilter(query.filter);
   return {
     vector: isAbsent(query.vector) ? undefined : packOne(query.vector, rules.components, `${place}.vector`),
     terms: isAbsent(query.sparseVector)
@@ -50,18 +54,28 @@ export function prepareQuery(
       : summed(sparseVectorOf(query.sparseVector, `${place}.sparseVector`)),
     topK: query.topK,
     included: includedBy(query),
-    filter: query.filter === undefined ? undefined : metadataFilter(query.filter),
+    filter: filter && metadataFilter(filter),
     idf: query.weightingStrategy === 'IDF',
     fusion: query.fusionAlgorithm,
     ef: query.ef,
     exact: query.exact || !settings.hnsw.enabled,
     candidates: Math.max(FUSED_CANDIDATES, FUSED_FACTOR * query.topK),
     minScore: query.minScore,
+    ...(query.groupBy === undefined ? {} : { grouping: groupingOf(query.groupBy, query, filter, place) }),
   };
 }
 
-function metadataFilter(input: FilterInput): MetadataFilter {
-  const filter = readFilter(input);
+function groupingOf(
+  field: string,
+  { topK, groupSize = 1 }: GroupedQuery,
+  filter: Filter | undefined,
+  place: string,
+): Grouping {
+  checkGrouping(topK, groupSize, place);
+  return { path: fieldPath(field), size: groupSize, filter };
+}
+
+function metadataFilter(filter: Filter): MetadataFilter {
   return { jsonpath: filterJsonpath(filter), isIndexed: isIndexed(filter) };
 }
 
@@ -72,7 +86,7 @@ export function checkTopK({ maxTopK }: IndexParts['settings'], topK: number, pla
 }
 
 function checkKinds(
-  { vector, sparseVector }: VectorQuery,
+  { vector, sparseVector }: GroupedQuery,
   dense: boolean,
   sparse: boolean,
   place: string,

@@ -174,7 +174,7 @@ export class Searcher {
     const best = fuse(dense.map(ranked), sparse.map(ranked), query.fusion)
       .slice(0, topK)
       .filter(({ score }) => isNear(query, score));
-    const rows = await this.records(connection, namespace, best, query.included);
+    const rows = await this.recordsOf(connection, namespace, best, query.included);
     // one that was deleted meanwhile is left out
     return best.flatMap(({ row, score }) => {
       const record = rows.get(row);
@@ -182,7 +182,7 @@ export class Searcher {
     });
   }
 
-  private async records(
+  async recordsOf(
     connection: Queryable,
     namespace: string,
     hits: readonly { readonly row: string }[],

@@ -2,7 +2,7 @@ import type { IndexShape } from './index-shape.js';
 
 /** $1 namespace. Locks its row until the transaction ends; readers go on. */
 export function lockNamespaceText({ namespaces, indexId }: IndexShape): string {
-  return `select id, next_row, hnsw from ${namespaces} where index_id = ${indexId} and name = $1 for no key update`;
+  return `select id, next_row, hnsw, graph_deferred from ${namespaces} where index_id = ${indexId} and name = $1 for no key update`;
 }
 
 /** $1 namespace */
@@ -28,6 +28,11 @@ export function endQueriesText({ resumableQueries }: IndexShape): string {
 /** $1 namespace ids, whose records the sweeper deletes. */
 export function leaveToSweeperText({ droppedNamespaces, indexId }: IndexShape): string {
   return `insert into ${droppedNamespaces} (id, index_id) select id, ${indexId} from unnest($1::int[]) as d (id)`;
+}
+
+/** $1 namespace id, $2 whether its graph is to be built later */
+export function deferGraphText({ namespaces }: IndexShape): string {
+  return `update ${namespaces} set graph_deferred = $2 where id = $1`;
 }
 
 /** $1 namespace ids. They get new ones, so nothing belongs to them any more, however much it was. */

@@ -54,6 +54,15 @@ where r.namespace_id = (select id from space) and ${condition}
 group by one.value order by count(*) desc, one.value limit $3::int`;
 }
 
+/** $1 namespace, $2 rows, $3 path. What each has there, where that is a text, a number or a boolean. */
+export function groupsText({ records, ...shape }: IndexShape): string {
+  return `with ${spaceCte({ records, ...shape }, '$1::text')}
+select r.row, one.value::text as value from ${records} r cross join lateral (
+  select jsonb_path_query_first(r.metadata, $3::jsonpath, '{}', true) as value) one
+where r.namespace_id = (select id from space) and r.row = any($2::bigint[])
+  and jsonb_typeof(one.value) in ('string', 'number', 'boolean')`;
+}
+
 /** $1 namespace, $2 rows */
 export function rowsText(shape: IndexShape, included: Included): string {
   return `with ${spaceCte(shape, '$1::text')}
@@ -88,7 +97,15 @@ where r.namespace_id = (select id from space)
 }
 
 export function countsText({ namespaces, indexId }: IndexShape): string {
-  return `select name, record_count, hnsw from ${namespaces} where index_id = ${indexId} order by name`;
+  return `select id, name, record_count, hnsw, graph_deferred from ${namespaces} where index_id = ${indexId} order by name`;
+}
+
+/** Graphs that are being built by whatever gateway: `id` of the namespace, `done` from 0 to 1 where Postgres can tell. */
+export function buildsText({ records }: IndexShape): string {
+  return `select substring(c.relname from '_ns(\\d+)_') as id,
+    p.blocks_done::float8 / nullif(p.blocks_total, 0) as done
+  from pg_stat_progress_create_index p join pg_class c on c.oid = p.index_relid
+  where p.relid = to_regclass('${records}')`;
 }
 
 export function sizeText({ records, postings, sparse }: IndexShape): string {

@@ -5,8 +5,21 @@ import type { Database, Queryable } from '../../../lib/postgres/postgres.js';
 import type { IndexCounters } from '../metrics.js';
 import type { IndexSettings } from '../settings.js';
 import { EXACT_RECORDS } from '../statements/dense-search.js';
+import { deferGraphText } from '../statements/namespace-statements.js';
+import { buildsText } from '../statements/read-statements.js';
 import type { IndexTables } from './index-tables.js';
 import { leaveOutRepeated } from './repeated-vectors.js';
+
+interface SpaceRow {
+  readonly id: number;
+  /** More than are compared one by one. */
+  readonly large: boolean;
+  readonly hnsw: boolean;
+  /** The graph is to be built later. */
+  readonly deferred: boolean;
+  /** Others when records have come or gone. */
+  readonly counters: string;
+}
 
 export interface HnswBuilderOptions {
   readonly database: Database;
@@ -21,6 +34,15 @@ export interface HnswBuilderOptions {
 /** Another gateway is building: look again after so many ms. */
 const BUSY_MS = 2_000;
 
+/** Graphs that are built later: look again after so many ms. */
+const DEFERRED_MS = 5_000;
+
+/** An import without a new record for so many ms is over, and the graph is built. */
+const IDLE_MS = 60_000;
+
+/** How far a build is, is asked so often, in ms. */
+const PROGRESS_MS = 1_000;
+
 /** pgvector 0.8.0 and 0.8.1 overflow a buffer in parallel builds (its changelog, 0.8.2). */
 const PARALLEL_SINCE = 2;
 
@@ -31,15 +53,14 @@ const PARALLEL_SINCE = 2;
  */
 export class HnswBuilder {
   private readonly task: KickedTask;
+  /** Namespaces whose graph is built later: what their counters were, and since when. */
+  private readonly deferred = new Map<number, { readonly counters: string; readonly since: number }>();
 
   constructor(private readonly options: HnswBuilderOptions) {
     const { database, settings, log, lifecycle } = options;
     this.task = new KickedTask({
       name: `hnsw builder ${settings.name}`,
-      work: async (signal) => {
-        const done = await database.aside((connection) => this.reconcile(connection, signal), signal);
-        return done ? 0 : BUSY_MS;
-      },
+      work: (signal) => database.aside((connection) => this.reconcile(connection, signal), signal),
       log,
       lifecycle,
     });
@@ -50,18 +71,19 @@ export class HnswBuilder {
     this.task.kick();
   }
 
-  /** @returns false when another gateway is at it */
-  private async reconcile(connection: Queryable, signal: AbortSignal): Promise<boolean> {
+  /** @returns after how many ms to look again; 0: all is done */
+  private async reconcile(connection: Queryable, signal: AbortSignal): Promise<number> {
     const { shape } = this.options.tables();
     // tried, not waited for: a session that waits holds a snapshot, and a concurrent build waits for all of those
     const lock = await connection.query<{ locked: boolean }>(
       'select pg_try_advisory_lock(hashtextextended($1, 0)) as locked',
       [`portico hnsw ${shape.records}`],
     );
-    if (lock.rows[0]?.locked !== true) return false;
+    if (lock.rows[0]?.locked !== true) return BUSY_MS;
     const existing = await this.existing(connection);
-    const spaces = await connection.query<{ id: number; large: boolean; hnsw: boolean }>(
-      `select id, record_count > ${EXACT_RECORDS} as large, hnsw from ${shape.namespaces} where index_id = ${shape.indexId}`,
+    const spaces = await connection.query<SpaceRow>(
+      `select id, record_count > ${EXACT_RECORDS} as large, hnsw, graph_deferred as deferred, next_row || ' ' || record_count as counters
+       from ${shape.namespaces} where index_id = ${shape.indexId}`,
     );
     const { counters, settings } = this.options;
     const { enabled } = settings.hnsw;
@@ -69,10 +91,14 @@ export class HnswBuilder {
       enabled && large && existing.get(this.nameOf(id)) !== true;
     counters.toBuild = spaces.rows.filter(isMissing).length;
     const kept = new Set<string>();
-    for (const { id, large, hnsw } of spaces.rows) {
+    let isDeferred = false;
+    for (const space of spaces.rows) {
+      const { id, large, hnsw } = space;
       const name = this.nameOf(id);
       const isThere = existing.get(name) === true;
-      const use = enabled && (large || isThere);
+      const waits = enabled && (await this.isDeferred(connection, space));
+      if (waits) isDeferred = true;
+      const use = enabled && !waits && (large || isThere);
       if (use) kept.add(name);
       if (use && !isThere) {
         await this.counted(() => this.build(connection, signal, id, name, existing.has(name)));
@@ -82,6 +108,23 @@ export class HnswBuilder {
         await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
     }
     for (const name of existing.keys()) if (!kept.has(name)) await this.drop(connection, name);
+    return isDeferred ? DEFERRED_MS : 0;
+  }
+
+  /** Whether the graph of a namespace is still left for later: until no record has come for a while. */
+  private async isDeferred(connection: Queryable, { id, deferred, counters }: SpaceRow): Promise<boolean> {
+    const known = this.deferred.get(id);
+    if (!deferred) {
+      this.deferred.delete(id);
+      return false;
+    }
+    const now = performance.now();
+    if (known?.counters !== counters) this.deferred.set(id, { counters, since: now });
+    else if (now - known.since >= IDLE_MS) {
+      await connection.query(deferGraphText(this.options.tables().shape), [id, false]);
+      this.deferred.delete(id);
+      return false;
+    }
     return true;
   }
 
@@ -105,11 +148,24 @@ export class HnswBuilder {
   private async counted(build: () => Promise<void>): Promise<void> {
     const { counters } = this.options;
     counters.building += 1;
+    const watch = setInterval(() => void this.watchBuild(), PROGRESS_MS);
     try {
       await build();
       counters.builtGraphs += 1;
     } finally {
+      clearInterval(watch);
       counters.building -= 1;
+      counters.buildProgress = 0;
+    }
+  }
+
+  private async watchBuild(): Promise<void> {
+    const { counters, database } = this.options;
+    try {
+      const { rows } = await database.query<{ done: number | null }>(buildsText(this.options.tables().shape));
+      if (counters.building > 0) counters.buildProgress = rows[0]?.done ?? 0;
+    } catch {
+      // the build goes on, however far it is
     }
   }
 

@@ -123,6 +123,16 @@ export function migrations(schema: string): Migration[] {
           add column dropped_at timestamptz`);
       },
     },
+    {
+      id: 7,
+      name: 'namespaces whose graph is built later',
+      tables: [],
+      up: async (connection) => {
+        await connection.query(
+          `alter table ${s}.namespaces add column graph_deferred boolean not null default false`,
+        );
+      },
+    },
   ];
 }
 
