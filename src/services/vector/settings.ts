@@ -32,6 +32,12 @@ export const hnswFields = {
     .max(1_000)
     .default(64)
     .describe('Candidates while a vector is inserted, at least twice m.'),
+  quantisation: z
+    .enum(['none', 'binary'])
+    .default('none')
+    .describe(
+      'binary: the graph holds one bit of each component, and what it finds is compared anew by whole vectors. Little memory, also above 4,000 dimensions; for COSINE and DOT_PRODUCT.',
+    ),
   buildMemory: z
     .int()
     .min(MIB)
@@ -141,14 +147,24 @@ const requestFields = {
 interface Dimensioned {
   readonly type: IndexType;
   readonly dimension: number;
-  readonly hnsw: { readonly enabled: boolean };
+  readonly similarity: string;
+  readonly hnsw: { readonly enabled: boolean; readonly quantisation: 'none' | 'binary' };
 }
 
 const fitsGraph = ({ type, dimension, hnsw }: Dimensioned) =>
-  type === 'SPARSE' || !hnsw.enabled || dimension <= MAX_HNSW_DIMENSION;
+  type === 'SPARSE' || !hnsw.enabled || hnsw.quantisation === 'binary' || dimension <= MAX_HNSW_DIMENSION;
+
+/** A sign says nothing of a distance. */
+const fitsSigns = ({ type, similarity, hnsw }: Dimensioned) =>
+  type === 'SPARSE' || hnsw.quantisation === 'none' || similarity !== 'EUCLIDEAN';
+
+const SIGN_RULE = {
+  error: 'expected none with EUCLIDEAN: bits tell of directions only',
+  path: ['hnsw', 'quantisation'],
+};
 
 const GRAPH_RULE = {
-  error: `expected at most ${MAX_HNSW_DIMENSION}, which is what pgvector's HNSW takes, or hnsw.enabled: false, with which every query compares all vectors`,
+  error: `expected at most ${MAX_HNSW_DIMENSION}, which is what pgvector's HNSW takes, hnsw.quantisation: binary, or hnsw.enabled: false, with which every query compares all vectors`,
   path: ['dimension'],
 };
 
@@ -173,7 +189,8 @@ const indexSettings = z
     ...requestFields,
     ...limitFields,
   })
-  .refine(fitsGraph, GRAPH_RULE);
+  .refine(fitsGraph, GRAPH_RULE)
+  .refine(fitsSigns, SIGN_RULE);
 
 /** What an administrator says of an index that is made at run time. */
 export const managedIndex = z
@@ -187,7 +204,8 @@ export const managedIndex = z
       .describe('Whether texts get a sparse vector by the built-in word count, for SPARSE and HYBRID.'),
     ...limitFields,
   })
-  .refine(fitsGraph, GRAPH_RULE);
+  .refine(fitsGraph, GRAPH_RULE)
+  .refine(fitsSigns, SIGN_RULE);
 
 export type ManagedIndex = z.output<typeof managedIndex>;
 

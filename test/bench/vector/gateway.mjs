@@ -97,6 +97,16 @@ export class VectorGateway {
     await this.admin.query(`vacuum analyze ${this.schema}.records_1`);
   }
 
+  /** What all graphs take on disk, and in memory where they are used. */
+  async graphs() {
+    const { rows } = await this.admin.query(
+      `select coalesce(sum(pg_relation_size(c.oid)), 0)::float8 as bytes from pg_class c
+       join pg_am a on a.oid = c.relam and a.amname = 'hnsw' where c.relnamespace = $1::regnamespace`,
+      [this.schema],
+    );
+    return rows[0];
+  }
+
   async stop() {
     for (const client of this.#clients.splice(0)) client.close();
     await this.#server?.stop();

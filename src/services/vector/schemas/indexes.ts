@@ -15,10 +15,11 @@ export const alterIndexBody = z.strictObject({
       enabled: changed(hnswFields.enabled),
       m: changed(hnswFields.m),
       efConstruction: changed(hnswFields.efConstruction),
+      quantisation: changed(hnswFields.quantisation),
       buildMemory: changed(hnswFields.buildMemory),
     })
     .optional()
-    .describe('With another m or efConstruction graphs are built anew beside the old ones.'),
+    .describe('With another m, efConstruction or quantisation graphs are built anew beside the old ones.'),
   countWords: z.boolean().optional(),
   maxTopK: changed(limitFields.maxTopK),
   maxPage: changed(limitFields.maxPage),
@@ -50,6 +51,7 @@ const managed = {
     enabled: z.boolean(),
     m: z.int(),
     efConstruction: z.int(),
+    quantisation: z.enum(['none', 'binary']),
     buildMemory: z.int().nullable(),
   }),
   countWords: z.boolean(),

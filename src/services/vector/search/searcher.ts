@@ -123,7 +123,9 @@ export class Searcher {
     graph: GraphHint | undefined,
     run: Run,
   ): Promise<readonly DenseRow[]> {
-    const rows = await run(graph && { ...graph, ef: efOf(query, topK) });
+    // twice as many are kept as are asked for: of bits as many as are rescored
+    const ef = efOf(query, topK * ((this.parts.shape.dense?.rescored ?? 2) / 2));
+    const rows = await run(graph && { ...graph, ef });
     const [best] = rows;
     this.hints.learn(namespace, best?.graph, best?.repeats ?? false);
     // HNSW may give up before it has found enough; topK is filled wherever the namespace can

@@ -67,7 +67,7 @@ export function denseSearch(
   const how =
     graph === undefined
       ? 'exact'
-      : `graph ${graph.namespaceId}${graph.ef === undefined ? '' : ' ef'}${graph.repeats ? ' repeats' : ''}`;
+      : `graph ${shape.dense?.rescored === undefined ? '' : 'of bits '}${graph.namespaceId}${graph.ef === undefined ? '' : ' ef'}${graph.repeats ? ' repeats' : ''}`;
   const statement = cache.get(`nearest ${how} ${includedKey(search.included)}`, () => builder.unfiltered());
   return { ...statement, values: builder.values };
 }
@@ -176,7 +176,7 @@ order by nearest.score desc, nearest.row`;
   select case when needed <= least(${MAX_REACH}, record_count * least(${REACH_PER_MATCH} * share, ${REACH_PER_RECORD}))
     then greatest(ceil(needed), ${this.ef ?? '0'}::int)::int else 0 end as n
   from space, (select hits::float8 / nullif(seen, 0) as share from sample) s,
-    lateral (select ${REACH_FACTOR} * ${wanted} / nullif(share, 0) as needed) r
+    lateral (select ${this.shape.dense?.rescored ?? REACH_FACTOR} * ${wanted} / nullif(share, 0) as needed) r
 ), tuned as materialized (
   select n, set_config('hnsw.ef_search', greatest(${EF_SEARCH}, least(${MAX_EF_SEARCH}, n))::text, true) from reach
 ), near as materialized (
@@ -217,10 +217,14 @@ order by nearest.score desc, nearest.row`;
   private graphBranch(columns: string): string | undefined {
     if (this.graph === undefined) return undefined;
     const { namespaceId } = this.graph;
+    const rescored = this.shape.dense?.rescored;
+    // whoever asks for more candidates wants more of them compared
+    const candidates = this.ef === undefined ? '' : `, ${this.ef}::int`;
+    const wanted = rescored === undefined ? this.topK : `greatest(${rescored} * ${this.topK}${candidates})`;
     const limit =
       this.ef === undefined
-        ? this.topK
-        : `(select ceil(${this.topK} * case when ${this.topK} > ${SURE_TOP_K} then ${UNSURE_FACTOR} else 1 end)::int + 0 * length(set_config) from tuned)`;
+        ? wanted
+        : `(select ceil(${wanted} * case when ${this.topK} > ${SURE_TOP_K} then ${UNSURE_FACTOR} else 1 end)::int + 0 * length(set_config) from tuned)`;
     // the literal id is what lets the planner take the HNSW index of this namespace
     return `(select ${columns}, ${this.score} as score, false as exact from ${this.shape.records}
     where namespace_id = ${namespaceId} and not is_repeated and ${this.here}

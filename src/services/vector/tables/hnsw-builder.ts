@@ -40,6 +40,9 @@ const DEFERRED_MS = 5_000;
 /** An import without a new record for so many ms is over, and the graph is built. */
 const IDLE_MS = 60_000;
 
+/** At the end of the name of a graph over bits. */
+const BITS = '_bq';
+
 /** How far a build is, is asked so often, in ms. */
 const PROGRESS_MS = 1_000;
 
@@ -93,22 +96,32 @@ export class HnswBuilder {
     const kept = new Set<string>();
     let isDeferred = false;
     for (const space of spaces.rows) {
-      const { id, large, hnsw } = space;
+      const { id, large } = space;
       const name = this.nameOf(id);
+      let { hnsw } = space;
       const isThere = existing.get(name) === true;
       const waits = enabled && (await this.isDeferred(connection, space));
       if (waits) isDeferred = true;
       const use = enabled && !waits && (large || isThere);
       if (use) kept.add(name);
+      // the graph that is there serves another order: a query that meant to use it would compare all
+      if (hnsw && !isThere && !hasAlike(existing, id, name)) {
+        await this.mark(connection, id, false);
+        hnsw = false;
+      }
       if (use && !isThere) {
         await this.counted(() => this.build(connection, signal, id, name, existing.has(name)));
         counters.toBuild -= 1;
       }
-      if (use !== hnsw)
-        await connection.query(`update ${shape.namespaces} set hnsw = $2 where id = $1`, [id, use]);
+      if (use !== hnsw) await this.mark(connection, id, use);
     }
     for (const name of existing.keys()) if (!kept.has(name)) await this.drop(connection, name);
     return isDeferred ? DEFERRED_MS : 0;
+  }
+
+  private async mark(connection: Queryable, id: number, hnsw: boolean): Promise<void> {
+    const { namespaces } = this.options.tables().shape;
+    await connection.query(`update ${namespaces} set hnsw = $2 where id = $1`, [id, hnsw]);
   }
 
   /** Whether the graph of a namespace is still left for later: until no record has come for a while. */
@@ -141,8 +154,9 @@ export class HnswBuilder {
 
   /** Names its parameters, so that other ones in the configuration lead to a new index, and then the old one goes. */
   private nameOf(namespaceId: number): string {
-    const { m, efConstruction } = this.options.settings.hnsw;
-    return `hnsw_${this.options.tables().shape.indexId}_v3_ns${namespaceId}_m${m}_ef${efConstruction}`;
+    const { m, efConstruction, quantisation } = this.options.settings.hnsw;
+    const bits = quantisation === 'binary' ? BITS : '';
+    return `hnsw_${this.options.tables().shape.indexId}_v3_ns${namespaceId}_m${m}_ef${efConstruction}${bits}`;
   }
 
   private async counted(build: () => Promise<void>): Promise<void> {
@@ -210,6 +224,13 @@ export class HnswBuilder {
     const schema = this.options.tables().shape.records.replace(/\.[^.]*$/, '');
     await connection.query(`drop index concurrently if exists ${schema}."${name}"`);
   }
+}
+
+/** Whether the namespace has a whole graph over the same: vectors, or bits. */
+function hasAlike(existing: ReadonlyMap<string, boolean>, id: number, name: string): boolean {
+  return [...existing].some(
+    ([other, whole]) => whole && other.includes(`_ns${id}_`) && other.endsWith(BITS) === name.endsWith(BITS),
+  );
 }
 
 function mayBuildInParallel(version: string): boolean {

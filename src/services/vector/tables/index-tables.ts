@@ -5,7 +5,7 @@ import {
   type Queryable,
   quoteIdentifier,
 } from '../../../lib/postgres/postgres.js';
-import { comparison } from '../score.js';
+import { comparison, quantised } from '../score.js';
 import type { IndexSettings } from '../settings.js';
 import type { IndexShape } from '../statements/index-shape.js';
 import { metadataIndexText } from './migrations.js';
@@ -78,8 +78,9 @@ export async function makeIndexTables(
 function shapeOf(
   s: string,
   indexId: number,
-  { type, similarity, dimension, storage }: IndexSettings,
+  { type, similarity, dimension, storage, hnsw }: IndexSettings,
 ): IndexShape {
+  const exact = comparison(similarity, dimension, storage);
   return {
     indexId,
     records: `${s}.records_${indexId}`,
@@ -88,7 +89,8 @@ function shapeOf(
     namespaces: `${s}.namespaces`,
     resumableQueries: `${s}.resumable_queries`,
     droppedNamespaces: `${s}.dropped_namespaces`,
-    dense: type === 'SPARSE' ? undefined : comparison(similarity, dimension, storage),
+    dense:
+      type === 'SPARSE' ? undefined : hnsw.quantisation === 'binary' ? quantised(exact, dimension) : exact,
     sparse: type !== 'DENSE',
   };
 }

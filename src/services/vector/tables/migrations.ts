@@ -124,7 +124,7 @@ export function migrations(schema: string): Migration[] {
       },
     },
     {
-      id: 7,
+      id: 8,
       name: 'namespaces whose graph is built later',
       tables: [],
       up: async (connection) => {
