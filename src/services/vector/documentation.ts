@@ -7,10 +7,34 @@ const success = { result: 'Success' };
 const uuid = '4f6f2f5e-8e3c-4a44-9d7a-0d2b6e6f8c11';
 const counts = { vectorCount: 1, pendingVectorCount: 0 };
 
+const film = {
+  name: 'films',
+  path: '/vector/indexes/films',
+  source: 'administrator',
+  type: 'DENSE',
+  storage: 'vector',
+  dimension: 384,
+  similarity: 'COSINE',
+  vectorCount: 0,
+  status: 'up',
+};
+const wholeFilm = {
+  ...film,
+  hnsw: { enabled: true, m: 16, efConstruction: 64, quantisation: 'none', buildMemory: null },
+  countWords: false,
+  maxTopK: 1_000,
+  maxPage: 1_000,
+  maxMetadataBytes: 65_536,
+  maxDataBytes: 1_048_576,
+  maxResumableQueries: 1_000,
+  token: 'vx_2_0c4f_f_a-token',
+  readOnlyToken: 'vx_2_0c4f_r_a-token',
+};
+
 export const documentation: ServiceDocumentation = {
   about:
     'An index of vectors in Postgres with pgvector: dense, sparse or hybrid, in namespaces, with metadata and filters.',
-  names: { namespace: 'books' },
+  names: { namespace: 'books', index: 'films' },
   examples: {
     'vector.upsert': { body: [record], reply: success },
     'vector.upsertData': { body: [text], reply: success },
@@ -75,5 +99,11 @@ export const documentation: ServiceDocumentation = {
       body: { namespace: 'books', newNamespace: 'library' },
       reply: { result: { renamed: true } },
     },
+    'vector.deferGraph': { body: { defer: true }, reply: success },
+    'vector.listIndexes': { reply: { result: [film] } },
+    'vector.createIndex': { body: { name: 'films', dimension: 384 }, reply: { result: wholeFilm } },
+    'vector.describeIndex': { reply: { result: wholeFilm } },
+    'vector.alterIndex': { body: { maxTopK: 100 }, reply: { result: { ...wholeFilm, maxTopK: 100 } } },
+    'vector.dropIndex': { reply: success },
   },
 };

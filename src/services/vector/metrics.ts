@@ -61,15 +61,16 @@ export class VectorMetrics {
       'gauge',
       ({ building }) => building,
     );
-    add(
-      'portico_vector_graph_build_progress',
-      'Of the HNSW index that this process builds now: the share of the table that is in it, from 0 to 1; 0 where none is built.',
-      'gauge',
-      ({ buildProgress }) => buildProgress,
-    );
   }
 
   private addToBuild(registry: MetricRegistry): void {
+    registry.add({
+      name: 'portico_vector_graph_build_progress',
+      help: 'Of the HNSW index that is built now: the share of the table that is in it, from 0 to 1; 0 where none is built.',
+      type: 'gauge',
+      aggregator: 'max',
+      collect: () => this.each(({ buildProgress }) => buildProgress),
+    });
     registry.add({
       name: 'portico_vector_graphs_to_build',
       help: 'Large namespaces without an HNSW index yet, the one that is built among them; each is compared exactly meanwhile.',

@@ -90,8 +90,8 @@ export class HnswBuilder {
     );
     const { counters, settings } = this.options;
     const { enabled } = settings.hnsw;
-    const isMissing = ({ id, large }: { id: number; large: boolean }) =>
-      enabled && large && existing.get(this.nameOf(id)) !== true;
+    const isMissing = ({ id, large, deferred }: SpaceRow) =>
+      enabled && large && !deferred && existing.get(this.nameOf(id)) !== true;
     counters.toBuild = spaces.rows.filter(isMissing).length;
     const kept = new Set<string>();
     let isDeferred = false;
@@ -111,7 +111,7 @@ export class HnswBuilder {
       }
       if (use && !isThere) {
         await this.counted(() => this.build(connection, signal, id, name, existing.has(name)));
-        counters.toBuild -= 1;
+        counters.toBuild = Math.max(0, counters.toBuild - 1);
       }
       if (use !== hnsw) await this.mark(connection, id, use);
     }
