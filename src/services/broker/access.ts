@@ -1,5 +1,6 @@
 import { HttpError } from '../../http/errors.js';
 import type { Principal } from '../../http/route.js';
+import { Quota, type QuotaSettings } from './quota.js';
 import { issuedPermissions, type UserSettings } from './settings.js';
 
 /** So Kafka, and what is built on it, calls topics that are not for its users. */
@@ -22,11 +23,14 @@ function patternOf(text: string): Pattern {
 }
 
 /** What is said of a user. */
-type Permissions = Pick<UserSettings, 'topicPattern' | 'permission' | 'topicAdmin' | 'maxInstances'>;
+type Permissions = Pick<UserSettings, 'topicPattern' | 'permission' | 'topicAdmin' | 'maxInstances'> &
+  Partial<QuotaSettings>;
 
 /** What one user of a cluster may do, and how groups of that user are called in Kafka. */
 export class Access {
   private readonly patterns: readonly Pattern[];
+  /** What the user may write and read a second; `undefined`: anything. */
+  readonly quota: Quota | undefined;
 
   /** @param foreignPrefixes beginnings of the names of other users' groups, which must stay theirs */
   constructor(
@@ -35,6 +39,8 @@ export class Access {
     private readonly foreignPrefixes: readonly string[],
   ) {
     this.patterns = user.topicPattern.split(',').map(patternOf);
+    const { recordsPerSecond = null, bytesPerSecond = null } = user;
+    this.quota = Quota.of({ recordsPerSecond, bytesPerSecond });
   }
 
   /** `null`: the contract's limit. */

@@ -65,6 +65,20 @@ const user = z.strictObject({
     .describe(
       'Most consumer instances that the user may have at a time; null: as many as the topics that the user may name have partitions.',
     ),
+  recordsPerSecond: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Records a second that the user may write and read in each process of the gateway (429); null: any number.',
+    ),
+  bytesPerSecond: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe('The same in bytes: of keys and values that are written, of replies that are read.'),
   groupPrefix: z
     .string()
     .regex(/^[\x21-\x7e]{0,100}$/, 'expected up to 100 printable ASCII characters without blanks')

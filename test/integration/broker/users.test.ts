@@ -5,7 +5,7 @@ import { TOKENS } from '../../support/tokens.js';
 type Groups = { name: string; instances: { name: string }[] }[];
 
 const PASSWORD = 'a-password-of-the-users-0123456789';
-const NAMES = ['writer', 'reader', 'literal', 'shared'] as const;
+const NAMES = ['writer', 'reader', 'literal', 'shared', 'slow', 'thin'] as const;
 const prefix = `users-${Math.random().toString(36).slice(2)}.`;
 const user = (username: string, settings: object) => ({ username, password: PASSWORD, ...settings });
 const { kafka, call, url } = brokerUnderTest({
@@ -15,6 +15,8 @@ const { kafka, call, url } = brokerUnderTest({
     user('reader', { topicPattern: `${prefix}*`, permission: 'consume' }),
     user('literal', { topicPattern: `${prefix}one` }),
     user('shared', { topicPattern: `${prefix}*`, groupPrefix: 'reader:' }),
+    user('slow', { recordsPerSecond: 5 }),
+    user('thin', { bytesPerSecond: 1_000 }),
   ],
 });
 const as = (name: (typeof NAMES)[number]) => brokerClient(url(), { username: name, password: PASSWORD });
@@ -108,4 +110,24 @@ test('groups of different users do not meet, unless configured', async () => {
   expect((await call<Groups>('/consumers')).body.filter(({ name }) => name.includes(group))).toEqual([]);
   for (const name of ['literal', 'reader'] as const)
     await as(name)(`/delete-consumer/${group}/i-${name}`, undefined, { method: 'POST' });
+});
+
+test('quotas: what a user has written or read too much is waited for, told by 429 and Retry-After', async () => {
+  const topic = `${prefix}one-more`;
+  const [slow, thin] = [as('slow'), as('thin')];
+  const values = Array.from({ length: 500 }, (_, i) => ({ value: `${i}` }));
+  // one request may take more than a second's records
+  expect((await slow(`/produce/${topic}`, values)).status).toBe(200);
+  const late = await slow(`/produce/${topic}`, { value: 'late' });
+  expect(late).toMatchObject({ status: 429, body: { status: 429, error: expect.stringContaining('quota') } });
+  expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(50);
+  expect((await slow('/fetch', { topic, partition: 0, offset: 0 })).status).toBe(429);
+  expect((await slow('/consume/quota/one', { topic })).status).toBe(429);
+  // others are not held up, and nothing was written
+  const all = (await thin('/fetch', { topic, partition: 0, offset: 0, timeout: 5_000 })).body as object[];
+  expect(all).toHaveLength(501);
+  expect(JSON.stringify(all)).not.toContain('late');
+  expect((await thin('/fetch', { topic, partition: 0, offset: 0 })).status).toBe(429);
+  expect((await thin(`/webhook?topic=${topic}`, 'x')).status).toBe(429);
+  expect((await call('/fetch', { topic, partition: 0, offset: 0 })).status).toBe(200);
 });

@@ -8,7 +8,7 @@ import * as schemas from '../schemas.js';
 import { accessOf, brokerRoute, DEFAULT_WAIT_MS, deadlineFor } from './broker-route.js';
 
 const SUCCESS = { result: 'Success', status: 200 } as const;
-const consumeErrors = [400, 401, 403, 404, 409, 503, 504] as const;
+const consumeErrors = [400, 401, 403, 404, 409, 429, 503, 504] as const;
 
 export const consumerRoutes: readonly Route<BrokerDeps>[] = [
   brokerRoute({
@@ -110,6 +110,7 @@ async function consume(
   const access = accessOf(context, deps);
   access.checkConsume(topics);
   const name = nameIn(access, params);
+  access.quota?.check();
   const waitMs = Math.min(timeout ?? DEFAULT_WAIT_MS, maxWaitMs);
   const gone = deadlineOf(undefined, context.signal, context.stopping);
   const deadline = deadlineOf(waitMs, gone.signal);
@@ -118,6 +119,7 @@ async function consume(
     deadline.release();
     gone.release();
   });
+  access.quota?.spend(consumed.count, consumed.messages.length);
   context.onOver(consumed.settle, () => {
     if (consumed.delivery !== undefined) void takeBack(name, consumed.delivery, context, consumers);
   });

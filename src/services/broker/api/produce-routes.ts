@@ -7,7 +7,7 @@ import { decodedRecords } from '../records/encoded-records.js';
 import * as schemas from '../schemas.js';
 import { accessOf, brokerRoute } from './broker-route.js';
 
-const errors = [400, 401, 403, 404, 413, 503, 504] as const;
+const errors = [400, 401, 403, 404, 413, 429, 503, 504] as const;
 
 export const produceRoutes: readonly Route<BrokerDeps>[] = [
   brokerRoute({
@@ -81,13 +81,22 @@ export async function produce(
   context: RouteContext,
   deps: BrokerDeps,
 ): Promise<schemas.Metadata[]> {
-  accessOf(context, deps).checkProduce(new Set(records.map(({ topic }) => topic)));
+  const access = accessOf(context, deps);
+  access.checkProduce(new Set(records.map(({ topic }) => topic)));
+  access.quota?.check();
+  access.quota?.spend(records.length, bytesOf(records));
   const { producer, tracer } = deps;
   return tracer === undefined
     ? producer.produce(records, context)
     : tracer.within('kafka produce', { ...KAFKA, 'messaging.batch.message_count': records.length }, () =>
         producer.produce(withTrace(records, tracer.current.getStore()), context),
       );
+}
+
+function bytesOf(records: readonly schemas.RecordInput[]): number {
+  let bytes = 0;
+  for (const { key, value } of records) bytes += (value?.length ?? 0) + (key?.length ?? 0);
+  return bytes;
 }
 
 const KAFKA = { 'messaging.system': 'kafka' };

@@ -15,7 +15,7 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
     path: '/fetch',
     request: { headers: schemas.encodingHeader, body: schemas.fetchBody },
     reply: schemas.messagesReply,
-    errors: [400, 401, 403, 404, 503, 504],
+    errors: [400, 401, 403, 404, 429, 503, 504],
     timeoutMs: ({ body }) => deadlineFor(body.timeout),
     handle: async ({ headers, body }, context, deps) => {
       const { fetcher, maxWaitMs } = deps;
@@ -23,7 +23,9 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
       const positions = [...(topicPartitionOffsets ?? [])];
       if (topic !== undefined && partition !== undefined)
         positions.push({ topic, partition, offset: offset ?? 0 });
-      accessOf(context, deps).checkConsume(positions.map((position) => position.topic));
+      const access = accessOf(context, deps);
+      access.checkConsume(positions.map((position) => position.topic));
+      access.quota?.check();
       const fetch = () =>
         fetcher.fetch(positions, {
           user: context.principal.name,
@@ -36,9 +38,10 @@ export const readRoutes: readonly Route<BrokerDeps>[] = [
           signal: context.signal,
           stopping: context.stopping,
         });
-      const { messages, errors } = await (deps.tracer === undefined
+      const { messages, count, errors } = await (deps.tracer === undefined
         ? fetch()
         : deps.tracer.within('kafka fetch', { 'messaging.system': 'kafka' }, fetch));
+      access.quota?.spend(count, messages.length);
       const text = new JsonText(messages);
       return errors.length === 0 ? text : new Reply(200, text, toldErrors(errors));
     },

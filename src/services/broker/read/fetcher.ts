@@ -18,6 +18,8 @@ export interface PartitionError extends Position {
 export interface Fetched {
   /** As JSON, an array. */
   readonly messages: Buffer;
+  /** Of records. */
+  readonly count: number;
   /** Partitions that could not be read while others could. */
   readonly errors: readonly PartitionError[];
 }
@@ -91,14 +93,14 @@ export class Fetcher {
       );
       const failures = wanted.flatMap((position) => failureOf(position, results.get(position)));
       const stale = failures.some((failure) => failure.isStale);
-      if (messages !== undefined) return { messages, errors: failures };
+      if (messages !== undefined) return { ...messages, errors: failures };
       if (stale) leaderMisses += 1;
       const isLate = deadline.aborted && (leaderMisses >= LEADER_TRIES || failures.some((one) => one.isAway));
       if (failures.length > 0 && (!stale || isLate)) {
         const [first] = [...failures.filter((failure) => !failure.isStale), ...failures];
         throw (first as PartitionError).error;
       }
-      if (deadline.aborted && !stale) return { messages: NO_MESSAGES, errors: [] };
+      if (deadline.aborted && !stale) return { messages: NO_MESSAGES, count: 0, errors: [] };
       if (stale) await this.reader.refresh(wanted);
       wanted = wanted.map((position) => movedTo(position, results.get(position)));
       const pauseMs = stale ? LEADER_PAUSE_MS : LEAST_PAUSE_MS;
@@ -121,13 +123,13 @@ export class Fetcher {
     positions: readonly Position[],
     results: ReadonlyMap<Position, ReadResult>,
     form: ReplyForm,
-  ): Generator<void, Buffer | undefined> {
+  ): Generator<void, Pick<Fetched, 'messages' | 'count'> | undefined> {
     const json = new MessagesJson({ ...form, maxBytes: Math.min(form.maxBytes, this.maxBytes) });
     for (const position of positions) {
       const records = results.get(position)?.records;
       if (records !== undefined && !(yield* records.writeTo(json))) break;
     }
-    return json.count === 0 ? undefined : yield* json.finish();
+    return json.count === 0 ? undefined : { messages: yield* json.finish(), count: json.count };
   }
 }
 
