@@ -47,15 +47,24 @@ export class Access {
     this.doors = [...doors, operations];
   }
 
+  /** @throws HttpError 503 where nothing is opened and an instance cannot tell at present */
   unlockedBy(authorization: string | undefined): Unlocked[] {
     const request = { headers: { authorization }, url: '/' } as IncomingMessage;
+    let trouble: unknown;
+    const unlocked: Unlocked[] = [];
     // each is asked, whatever another one said: the time tells nothing
-    return this.doors.flatMap(({ service, mount: { name, path }, authenticate }) => {
-      const principal = authenticate(request);
-      return principal === undefined
-        ? []
-        : [{ service, name, path, access: principal.access, principal: principal.name }];
-    });
+    for (const { service, mount, authenticate } of this.doors) {
+      try {
+        const principal = authenticate(request);
+        if (principal === undefined) continue;
+        const { name, path } = mount;
+        unlocked.push({ service, name, path, access: principal.access, principal: principal.name });
+      } catch (error) {
+        trouble = error;
+      }
+    }
+    if (unlocked.length === 0 && trouble !== undefined) throw trouble;
+    return unlocked;
   }
 }
 

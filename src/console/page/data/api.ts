@@ -55,7 +55,7 @@ export async function ask<Body>(
   };
   if (body !== undefined) init.body = typeof body === 'string' ? body : JSON.stringify(body);
   try {
-    const response = await fetch(gatewayUrl(path) + queryText(query), init);
+    const response = await fetched(gatewayUrl(path) + queryText(query), init);
     const text = await response.text();
     const parsed = parse(text);
     if (!response.ok) throw new ApiError(response.status, messageOf(parsed, response));
@@ -64,6 +64,16 @@ export async function ask<Body>(
   } catch (error) {
     if (error instanceof ApiError || signal?.aborted) throw error;
     throw new ApiError(0, limit.aborted ? 'No answer within 30 s.' : 'The gateway cannot be reached.');
+  }
+}
+
+/** What only looks is asked once more where the network has failed: machines change theirs, and what was under way is lost. */
+async function fetched(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    if (init.method !== 'GET' || init.signal?.aborted) throw error;
+    return fetch(url, init);
   }
 }
 

@@ -128,7 +128,7 @@ function Elements({
     <div class="stack">
       {outcome === undefined ? null : <Notice tone={outcome.tone}>{outcome.text}</Notice>}
       <Table
-        label="Value"
+        label="Elements"
         columns={columns}
         rows={pages.items}
         keyOf={({ id }) => id}
