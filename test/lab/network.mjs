@@ -6,6 +6,7 @@ const BRIDGE = 'porticolab';
 const NET = '10.88.77';
 
 /** Everything that this makes is called so, and is removed before it is made. */
+const linkOf = (i) => `plab${i}`;
 const spaceOf = (name) => `porticolab-${name}`;
 
 /**
@@ -24,7 +25,7 @@ export async function makeNetwork(names) {
 }
 
 async function addMachine(ip, name, i) {
-  const [space, link, address] = [spaceOf(name), `plab${i}`, `${NET}.${10 + i}`];
+  const [space, link, address] = [spaceOf(name), linkOf(i), `${NET}.${10 + i}`];
   await ip('netns', 'add', space);
   await ip('link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
   await ip('link', 'set', link, 'master', BRIDGE, 'up');
@@ -71,10 +72,12 @@ async function pidsIn(space) {
 }
 
 async function removeNetwork(names) {
-  for (const name of names) {
+  for (const [i, name] of names.entries()) {
     const space = spaceOf(name);
     const pids = await pidsIn(space).catch(() => []);
     for (const pid of pids) process.kill(pid, 'SIGKILL');
+    // a namespace's own links go later, some time after it
+    await run('ip', ['link', 'del', linkOf(i)]).catch(() => undefined);
     await run('ip', ['netns', 'del', space]).catch(() => undefined);
   }
   await run('ip', ['link', 'del', BRIDGE]).catch(() => undefined);
