@@ -81,15 +81,10 @@ function faultsOf({ postgres, rabbitmq, redis, kafka, gateways }) {
 }
 
 const USUAL = [
-  ...[
-    'kill primary',
-    'kill rabbitmq 1',
-    'cut primary',
-    'cut rabbitmq 2',
-    'pause primary',
-    'pause rabbitmq 1',
-  ],
-  ...['kill standby', 'mute rabbitmq 3', 'mute primary', 'pause gateway', 'kill worker'],
+  ...['kill redis primary', 'kill kafka 1', 'cut redis primary', 'cut kafka 2', 'pause redis primary'],
+  ...['pause kafka 3', 'mute redis primary', 'mute kafka 1', 'kill primary', 'kill rabbitmq 1'],
+  ...['cut primary', 'cut rabbitmq 2', 'pause primary', 'pause rabbitmq 1', 'kill standby'],
+  ...['mute rabbitmq 3', 'mute primary', 'pause gateway', 'kill worker'],
 ];
 
 const tokens = Object.fromEntries(

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { PostgresAddress, SessionKind } from './postgres-address.js';
 
 interface Place {
@@ -21,7 +21,8 @@ export class PostgresHosts {
 
   constructor(
     private readonly address: PostgresAddress & { readonly kind: SessionKind },
-    private readonly connectTimeoutMs: number,
+    /** Makes a connection to one of them, with time limits for connecting and for an answer. */
+    private readonly connect: (url: string) => pg.Client,
   ) {}
 
   find(): Promise<Place> {
@@ -41,7 +42,7 @@ export class PostgresHosts {
     const { urls, kind } = this.address;
     const reasons: string[] = [];
     const looks = urls.map(async (url) => {
-      const server = await look(url, this.connectTimeoutMs).catch((error: Error) => {
+      const server = await look(this.connect(url)).catch((error: Error) => {
         reasons.push(error.message);
         throw error;
       });
@@ -53,7 +54,7 @@ export class PostgresHosts {
       this.known = await Promise.any(looks);
     } catch {
       // with nothing better, any that answers will do
-      const rest = kind === 'prefer-standby' ? urls.map((url) => look(url, this.connectTimeoutMs)) : [];
+      const rest = kind === 'prefer-standby' ? urls.map((url) => look(this.connect(url))) : [];
       this.known = await Promise.any(rest).then(
         ({ place }) => place,
         () => undefined,
@@ -70,13 +71,7 @@ function isGood(isStandby: boolean, kind: SessionKind): boolean {
   return isStandby === (kind === 'read-only' || kind === 'standby' || kind === 'prefer-standby');
 }
 
-async function look(url: string, connectTimeoutMs: number): Promise<{ place: Place; isStandby: boolean }> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: connectTimeoutMs,
-    application_name: 'portico looks for the primary',
-  });
+async function look(client: pg.Client): Promise<{ place: Place; isStandby: boolean }> {
   client.on('error', () => undefined);
   try {
     await client.connect();

@@ -93,7 +93,13 @@ function createPool(options: DatabaseOptions): Pooled {
     }
   }
   const { urls, kind } = postgresAddress(options.url, options.sessionKind);
-  const hosts = kind && new PostgresHosts({ urls, kind }, options.connectTimeoutMs);
+  const look = (url: string) =>
+    new PromptClient({
+      connectionString: url,
+      query_timeout: options.connectTimeoutMs,
+      application_name: `${options.applicationName} looks for the primary`,
+    });
+  const hosts = kind && new PostgresHosts({ urls, kind }, look);
   const Client = hosts === undefined ? PromptClient : clientsOf(hosts, PromptClient);
   const { connectionString, runTime } = withSettings(urls[0] as string, options.settings ?? {});
   const common = { connectionString, application_name: options.applicationName, keepAlive: true };
