@@ -21,6 +21,7 @@ const needs = {
   compose: [],
   package: ['redis'],
   console: allBackends,
+  least: ['redis', 'postgres'],
   openapi: allBackends,
   examples: ['redis', 'postgres', 'rabbitmq'],
 };

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from './postgres-database.js';
+import { classifyDatabaseError } from './postgres-errors.js';
 
 export interface Migration {
   /** 1, 2, 3 ... without gaps. */
@@ -53,7 +54,7 @@ async function migrateWith(
   const quoted = quoteIdentifier(schema);
   await lockSchema(connection, schema);
   const existing = await connection.query('select 1 from pg_namespace where nspname = $1', [schema]);
-  if (existing.rowCount === 0) await connection.query(`create schema ${quoted}`);
+  if (existing.rowCount === 0) await createSchema(connection, schema);
   await connection.query(
     `create table if not exists ${quoted}.migrations (id int primary key, name text not null, at timestamptz not null default now())`,
   );
@@ -78,6 +79,21 @@ async function migrateWith(
     schema,
     migrations.flatMap(({ tables }) => tables),
   );
+}
+
+/** Postgres' insufficient_privilege. */
+const NOT_ALLOWED = '42501';
+
+/** @throws UnusableSchema where this role may not */
+async function createSchema(connection: Queryable, schema: string): Promise<void> {
+  try {
+    await connection.query(`create schema ${quoteIdentifier(schema)}`);
+  } catch (error) {
+    if (classifyDatabaseError(error).sqlState !== NOT_ALLOWED) throw error;
+    throw new UnusableSchema(
+      `the database has no schema ${schema} and this role may not create it: run CREATE SCHEMA ${schema} AUTHORIZATION for its role as a superuser`,
+    );
+  }
 }
 
 /** What else is in the schema is somebody's data: a table that is gone is not made anew beside it. */
