@@ -10,6 +10,7 @@ import { type ListeningServer, listen } from '../../../../src/http/server/server
 import { httpSettings } from '../../../../src/http/settings.js';
 import { createLogger } from '../../../../src/lib/logger.js';
 import { services } from '../../../../src/services/index.js';
+import { adminRoutes } from '../../../../src/services/vector/api/admin-routes.js';
 import { RawClient } from '../../../support/raw-client.js';
 
 /*
@@ -42,6 +43,9 @@ function echo(route: Route<unknown>): BoundRoute {
   return { ...rest, request: { params: z.unknown() }, handle } as BoundRoute;
 }
 
+/** They have an instance of their own, below that of the indexes. */
+const ELSEWHERE = new Set<unknown>(adminRoutes);
+
 function instanceAt(path: string, name: string): ServiceInstance {
   const service = services.find((one) => one.name === name);
   if (service === undefined) throw new Error(`no service ${name}`);
@@ -53,7 +57,7 @@ function instanceAt(path: string, name: string): ServiceInstance {
       kind: 'bearer',
       credentials: [{ token: tokenOf(path), principal: { name: 'test', access: 'full' } }],
     },
-    routes: (service.routes as readonly Route<unknown>[]).map(echo),
+    routes: (service.routes as readonly Route<unknown>[]).filter((route) => !ELSEWHERE.has(route)).map(echo),
     formatError: (error) => {
       const words = service.error.parse(service.formatError(error)) as object;
       return { ...words, by: path };
