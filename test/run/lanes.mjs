@@ -72,6 +72,7 @@ function laneOf(path) {
   if (/\/queue\/workflow\/|\/workflow-/.test(path)) return 'workflow';
   const subject = subjectOf(path);
   if (['compose', 'package'].includes(subject)) return 'launcher';
+  if (/\/integration\/http\//.test(path)) return 'http';
   return order.includes(subject) ? subject : 'rest';
 }
 
@@ -82,7 +83,7 @@ function testFiles() {
 }
 
 /** The longest first: it decides when all are done. The files of a service that is not named go with the rest. */
-const order = ['faults', 'rest', 'kv', 'broker', 'queue', 'workflow', 'vector', 'launcher', 'units'];
+const order = ['faults', 'rest', 'http', 'kv', 'broker', 'queue', 'workflow', 'vector', 'launcher', 'units'];
 
 /** @returns {Lane[]} every test file in one of them */
 export function testLanes() {
