@@ -9,6 +9,15 @@ function contextOf(token: string): RouteContext {
   return { principal: { name: token, access: 'full' }, signal, limitTo: () => {} } as unknown as RouteContext;
 }
 
+/** Nothing takes longer beside others: on a busy machine fewer would be let in. */
+const admissionAtRest = () =>
+  new Admission(
+    10_000,
+    () => 0,
+    undefined,
+    () => 0,
+  );
+
 /** Requests of one token that are at work until `end` is called, which answers the first with a body of so many bytes. */
 function worker(admission: Admission, token: string) {
   const atWork: ((body: Buffer) => void)[] = [];
@@ -28,7 +37,7 @@ function worker(admission: Admission, token: string) {
 }
 
 test('large replies are made a few at a time, by what the last ones of their token took in memory', async () => {
-  const large = worker(new Admission(10_000, () => 0), 'large');
+  const large = worker(admissionAtRest(), 'large');
   const all = large.begin(10);
   // 16 MiB each until one is known
   expect(large.count()).toBe(4);
@@ -43,7 +52,7 @@ test('large replies are made a few at a time, by what the last ones of their tok
 });
 
 test('what takes little does not wait behind it', async () => {
-  const admission = new Admission(10_000, () => 0);
+  const admission = admissionAtRest();
   const [large, small] = [worker(admission, 'large'), worker(admission, 'small')];
   const known = small.begin(1);
   await small.end(100);

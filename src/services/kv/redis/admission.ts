@@ -90,11 +90,13 @@ export class Admission {
    * @param timeoutMs deadline of a request, which begins when it is sent
    * @param pending how many requests' replies are due
    * @param killer ends scripts that have no end; `undefined`: they are left alone
+   * @param now in ms
    */
   constructor(
     private readonly timeoutMs: number,
     private readonly pending: () => number,
     private readonly killer?: ScriptKiller,
+    private readonly now = () => performance.now(),
   ) {}
 
   /** Whether a request may take Redis, or this process with its reply, a millisecond and more. */
@@ -133,14 +135,14 @@ export class Admission {
     } else {
       this.enter(bytes);
     }
-    const since = performance.now();
+    const since = this.now();
     try {
       const result = await (this.killer === undefined ? work() : this.killer.watch(rows, context, work()));
       this.learn(token, memoryOf(result));
       return result;
     } finally {
       this.atWork -= bytes;
-      this.leave(performance.now(), since);
+      this.leave(this.now(), since);
     }
   }
 
