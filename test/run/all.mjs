@@ -24,8 +24,8 @@ const slowest = 10;
  * last ones when the cores have had so much time to spare. Each holds up to 2 GB of memory.
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
-const fewestLanes = Math.min(7, most);
-const mostLanes = Math.min(8, most);
+const fewestLanes = Math.min(8, most);
+const mostLanes = Math.min(9, most);
 const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */
 const lookMs = 10_000;

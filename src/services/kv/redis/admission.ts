@@ -25,7 +25,7 @@ function areMany(rows: readonly Row[]): boolean {
 
 const tokenOf = ({ key, name }: Principal) => key ?? name;
 
-const [LEAST, FIRST, MOST] = [1, 8, 1_024] as const;
+const [LEAST, FIRST, MOST] = [2, 8, 1_024] as const;
 /** What a request may wait for others in Redis, in ms, and in parts of what it takes alone: far ones vary by more. */
 const [WAIT_MS, WAIT_PART] = [5, 0.5] as const;
 const [LESS, MORE] = [0.8, 1] as const;
