@@ -1,12 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { Interrupted } from '../processes/interruption.mjs';
 import { withLock } from '../processes/lock.mjs';
-import { profile, profileNames, stateDir } from '../state/profile.mjs';
+import { profile, profileNames } from '../state/profile.mjs';
 import { backendStatus, killBackend, pauseBackend, startBackend, stopBackend } from './backend.mjs';
 import { kafka } from './kafka.mjs';
 import { postgres } from './postgres.mjs';
-import { programInstaller } from './programs/programs.mjs';
+import { programInstaller, programsLock } from './programs/programs.mjs';
 import { rabbitmq } from './rabbitmq.mjs';
 import { redis } from './redis.mjs';
 
@@ -55,7 +54,7 @@ async function install(p, list, progress, lockedOnly) {
  */
 export function installNative(p, names, progress, lockedOnly = false) {
   // Two profiles, or two launchers, share what is installed.
-  return withLock(join(stateDir, 'programs.lock'), () => install(p, chosen(names), progress, lockedOnly));
+  return withLock(programsLock(p), () => install(p, chosen(names), progress, lockedOnly));
 }
 
 /** One backend's start, as a result instead of an exception. */

@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { withLock } from '../processes/lock.mjs';
-import { stateDir } from '../state/profile.mjs';
 import { javaHomeOf } from './kafka.mjs';
 import { fetchKafkaJars, kafkaJarsOf } from './programs/kafka-jars.mjs';
-import { programInstaller } from './programs/programs.mjs';
+import { programInstaller, programsLock } from './programs/programs.mjs';
 import { loaderOf } from './programs/relocate.mjs';
 
 /** What the browser needs to know of its own tree: fonts, and a folder of libraries beside the common one. */
@@ -33,7 +32,7 @@ function browserVariables(p, chromium) {
  */
 export function testPrograms(p, progress, withBrowser = false) {
   const installer = programInstaller(p, (line) => progress('programs', line));
-  return withLock(join(stateDir, 'programs.lock'), async () => {
+  return withLock(programsLock(p), async () => {
     const [newest, old, postgres, compose] = await Promise.all([
       installer.program('redis'),
       installer.program('redis-7.0'),

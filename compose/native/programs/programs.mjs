@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { basename, join } from 'node:path';
 import { Interrupted } from '../../processes/interruption.mjs';
@@ -24,6 +33,15 @@ const neededMegabytes = 750;
 
 const noteOf = (p) => join(p.programs, 'present.json');
 const packagesOf = (p) => join(p.programs, 'packages');
+
+/**
+ * Held by whoever fetches or removes programs. It lies beside the folder itself: state folders may share one by a link, and the
+ * packages that one unpacks are removed by another that has all it needs.
+ */
+export function programsLock(p) {
+  mkdirSync(p.programs, { recursive: true });
+  return `${realpathSync(p.programs)}.lock`;
+}
 
 /** @returns {Record<string, Present>} */
 function present(p) {
