@@ -2,6 +2,9 @@ import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import type { AuditEntry } from '../http/audit.js';
 import type { StoredToken } from './token.js';
 
+/** Node's timers take no more, in s; a longer one is due at once. */
+export const MOST_TIMER_S = 2_147_483;
+
 /** All tokens at one moment. */
 export interface TokenSet {
   readonly version: string;

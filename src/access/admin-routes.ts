@@ -4,7 +4,7 @@ import { type JsonRoute, jsonRoute, Reply } from '../http/route.js';
 import type { AccessStore } from './access-store.js';
 import type { IssuedTokens } from './issued-tokens.js';
 import * as schemas from './schemas.js';
-import { digestOf, type Grant, newToken, newTokenId, type StoredToken } from './token.js';
+import { digestOf, type Grant, isTokenId, newToken, newTokenId, type StoredToken } from './token.js';
 
 /** What a service says of the tokens that may be made for it. */
 export interface GrantTarget {
@@ -93,7 +93,7 @@ export const adminRoutes: readonly JsonRoute<AdminDeps>[] = [
     reply: schemas.revokedReply,
     errors: [404],
     handle: async ({ params: { id } }, _context, { store, tokens }) => {
-      if (!(await answered(store.remove(id)))) throw noSuchToken();
+      if (!isTokenId(id) || !(await answered(store.remove(id)))) throw noSuchToken();
       await answered(tokens.refresh());
       return { id, revoked: true } as const;
     },

@@ -4,7 +4,7 @@ import { keepTrying, type Progress } from '../lib/keep-trying.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
 import { type Database, migrate, openDatabase, quoteIdentifier } from '../lib/postgres/postgres.js';
-import type { AccessStore, AuditPage, TokenSet } from './access-store.js';
+import { type AccessStore, type AuditPage, MOST_TIMER_S, type TokenSet } from './access-store.js';
 import { accessMigrations } from './migrations.js';
 import type { StoredToken } from './token.js';
 
@@ -127,7 +127,7 @@ export class PostgresStore implements AccessStore {
       duration: seconds,
       // who is over it asks Postgres no more
       inMemoryBlockOnConsumed: points,
-      insuranceLimiter: new RateLimiterMemory({ points, duration: seconds }),
+      insuranceLimiter: new RateLimiterMemory({ points, duration: Math.min(seconds, MOST_TIMER_S) }),
     });
   }
 }

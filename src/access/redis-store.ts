@@ -4,7 +4,7 @@ import type { AuditEntry } from '../http/audit.js';
 import type { ReleaseRegistry } from '../lib/lifecycle.js';
 import type { Logger } from '../lib/logger.js';
 import { openRedis, type Redis } from '../lib/redis/redis.js';
-import type { AccessStore, AuditPage, TokenSet } from './access-store.js';
+import { type AccessStore, type AuditPage, MOST_TIMER_S, type TokenSet } from './access-store.js';
 import type { StoredToken } from './token.js';
 
 const CONNECT_MS = 1_500;
@@ -99,7 +99,7 @@ export class RedisStore implements AccessStore {
       duration: seconds,
       // who is over it asks Redis no more
       inMemoryBlockOnConsumed: points,
-      insuranceLimiter: new RateLimiterMemory({ points, duration: seconds }),
+      insuranceLimiter: new RateLimiterMemory({ points, duration: Math.min(seconds, MOST_TIMER_S) }),
     });
   }
 

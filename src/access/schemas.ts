@@ -69,7 +69,7 @@ export const tokensReply = z.object({ tokens: z.array(tokenReply), cursor: z.str
 export const auditQuery = z.object({
   cursor: z
     .string()
-    .regex(/^\d{1,19}(-\d{1,19})?$/, 'expected the cursor of the page before')
+    .regex(/^\d{1,18}(-\d{1,18})?$/, 'expected the cursor of the page before')
     .optional()
     .describe('Of the page before.'),
   limit: pageSize(1_000),

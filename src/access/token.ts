@@ -38,3 +38,6 @@ export const newToken = (): string => TOKEN_PREFIX + randomBytes(32).toString('b
 
 /** Also the user name where credentials have one: no blank and no colon. */
 export const newTokenId = (): string => `tk_${randomBytes(9).toString('hex')}`;
+
+/** Whether it may be such an id: no other is looked for, which a store might not take. */
+export const isTokenId = (text: string): boolean => /^tk_[0-9a-f]{18}$/.test(text);

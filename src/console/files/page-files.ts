@@ -35,7 +35,11 @@ export class PageFiles {
 
   /** @param path below the page, such as `assets/index-1a2b3c4d.js`; empty: the page itself */
   async find(path: string): Promise<PageFile | undefined> {
-    this.files ??= readAll(this.folder);
+    this.files ??= readAll(this.folder).catch((error) => {
+      // what could not be read once may be read the next time
+      this.files = undefined;
+      throw error;
+    });
     return (await this.files).get(path === '' ? 'index.html' : path);
   }
 }

@@ -40,6 +40,8 @@ export interface ExchangeCore extends StreamCore {
   ): string;
   opened(exchange: Exchange): void;
   closed(exchange: Exchange, status: number, seconds: number): void;
+  /** Writes down a call that belongs into the audit log and is over. */
+  audit(exchange: Exchange, status: number): void;
 }
 
 /** What is sent of a file; 304 has no body. */
@@ -49,6 +51,9 @@ export interface FileReply {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** Of a request whose client has gone before it was answered, as nginx has it. */
+const CLIENT_LEFT = 499;
 
 /** A call that belongs into the audit log. */
 export interface AuditedCall {
@@ -86,6 +91,7 @@ export class Exchange implements RouteContext {
   audited: AuditedCall | undefined;
   private readonly startedAt: number;
   private stream: OpenStream | undefined;
+  private isRevoked = false;
   private deadline = Number.POSITIVE_INFINITY;
   private readingSince = 0;
   private readonly ended = new LateAbort<HttpError>();
@@ -179,6 +185,8 @@ export class Exchange implements RouteContext {
 
   audit(kind: AuditKind, target: Readonly<Record<string, string>>): void {
     this.audited = { kind, from: this.clientAddress, target: { ...this.audited?.target, ...target } };
+    // its client has left before it was known what it is; it is done all the same
+    if (this.over !== undefined) this.core.audit(this, CLIENT_LEFT);
   }
 
   /** The body is being read; every chunk calls it again, `bodyDone` ends it. */
@@ -320,6 +328,7 @@ export class Exchange implements RouteContext {
   openStream(reply: RawStream): void {
     if (this.isOver) return;
     if (this.core.stopping) this.fail(new HttpError('stopping'));
+    else if (this.isRevoked) this.fail(new HttpError('unauthorized'));
     else {
       this.writeHead(reply.status, reply.contentType, [...STREAM_HEADERS], reply.headers);
       if (this.request.method === 'HEAD') this.response.end();
@@ -363,6 +372,13 @@ export class Exchange implements RouteContext {
     response.writeHead(status, list);
   }
 
+  /** Its token is no longer valid: what goes on without end does not; a call that was let in is answered. */
+  revoke(): void {
+    this.isRevoked = true;
+    if (this.stream !== undefined) this.stream.endSoon();
+    else if (this.isUnbounded) this.fail(new HttpError('unauthorized'));
+  }
+
   /** Sends the head of a reply whose pieces the caller writes; `undefined` when nothing can be sent. */
   beginPieces(contentType: string): ServerResponse | undefined {
     if (this.isOver) return undefined;
@@ -378,7 +394,7 @@ export class Exchange implements RouteContext {
     this.over = false;
     this.over = this.overListeners?.tell(this.ended.reason === undefined) ?? false;
     const seconds = ((this.stream?.openedAt ?? this.core.now()) - this.startedAt) / 1_000;
-    const status = this.answered && this.response.headersSent ? this.response.statusCode : 499;
+    const status = this.answered && this.response.headersSent ? this.response.statusCode : CLIENT_LEFT;
     if (this.span !== undefined) endSpan(this.span, this, status);
     this.core.closed(this, status, seconds);
   }

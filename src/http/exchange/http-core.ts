@@ -125,10 +125,15 @@ export class HttpCore implements ExchangeCore {
 
   closed(exchange: Exchange, status: number, seconds: number): void {
     this.remove(exchange);
-    if (exchange.audited !== undefined)
-      this.auditSink?.record(auditEntry(exchange, exchange.audited, status));
+    this.audit(exchange, status);
     this.metrics.requests.observe(exchange.operationId, status, seconds);
     this.accessLog?.write(exchange, status);
+  }
+
+  /** Writes down a call that is over, if it is of those that are. */
+  audit(exchange: Exchange, status: number): void {
+    if (exchange.audited !== undefined)
+      this.auditSink?.record(auditEntry(exchange, exchange.audited, status));
   }
 
   /** Nothing more is read from this connection, because of an error or because it is late: resolves when its requests are answered. */
@@ -143,7 +148,7 @@ export class HttpCore implements ExchangeCore {
 
   /** Ends what tokens have open that are no longer valid. @param keys of their principals */
   endStreamsOf(keys: ReadonlySet<string>): void {
-    for (const exchange of [...this.open]) if (keys.has(exchange.principal.key ?? '')) exchange.endStream();
+    for (const exchange of [...this.open]) if (keys.has(exchange.principal.key ?? '')) exchange.revoke();
   }
 
   /** Aborts what is still running; for the end of a stop whose time is up. */
@@ -177,8 +182,18 @@ function accessLogOf({ accessLog }: HttpSettings, log: Logger): AccessLog | unde
   return accessLog.enabled ? new AccessLog(accessLog, log) : undefined;
 }
 
+/** Characters of a name in the audit log. */
+const AUDITED_LENGTH = 1_024;
+
 function auditEntry(exchange: Exchange, { kind, from, target }: AuditedCall, status: number): AuditEntry {
   const { operationId: operation, principal, requestId } = exchange;
   const at = new Date().toISOString();
-  return { at, kind, operation, who: principal.name, from, target, status, requestId };
+  const names = Object.entries(target).map(([name, text]) => [name, plain(text)]);
+  const who = plain(principal.name);
+  return { at, kind, operation, who, from, target: Object.fromEntries(names), status, requestId };
+}
+
+/** What any store takes: no NUL, no half of a character; a name may be as long as a target line. */
+function plain(text: string): string {
+  return text.slice(0, AUDITED_LENGTH).toWellFormed().replaceAll('\0', '\u{FFFD}');
 }

@@ -123,8 +123,15 @@ export class Operations {
   /** Made and packed when it is first asked for: seldom, while every start would wait for it. */
   private async description(request: Request): Promise<FilePage> {
     if (!descriptionIsOpen(this.core.settings)) this.demandOperator(request);
-    this.openapiFile ??= Promise.resolve(this.openapi()).then((text) => staticFile(JSON_TYPE, text));
+    this.openapiFile ??= this.made().catch((error) => {
+      this.openapiFile = undefined;
+      throw error;
+    });
     return { file: staticReply(await this.openapiFile, request), headBlock: this.fileHead };
+  }
+
+  private async made(): Promise<StaticFile> {
+    return staticFile(JSON_TYPE, await this.openapi());
   }
 
   private async metrics(request: Request): Promise<Page> {

@@ -114,7 +114,7 @@ async function once(
     end.catch((err: unknown) => exchange.log.warn({ err }, 'the reply to a call with a key was not kept'));
   try {
     const reply = await work(lasting(exchange, instance));
-    await noted(place.finish(id, { ...call, reply: keptOf(reply) }));
+    await noted(place.finish(id, { ...call, reply: keptOf(reply, isSecret(exchange)) }));
     return reply;
   } catch (thrown) {
     const error = toHttpError(thrown);
@@ -148,10 +148,13 @@ function lasting(exchange: Exchange, { timeoutMs }: ServiceInstance): RouteConte
   };
 }
 
-function keptOf({ status, contentType, body, headers = {} }: FinalReply): KeptReply {
+/** What administers may be answered with a credential, which is not to lie where others' data do. */
+const isSecret = ({ audited }: Exchange) => audited?.kind === 'administrative';
+
+function keptOf({ status, contentType, body, headers = {} }: FinalReply, withoutBody = false): KeptReply {
   const common = { status, contentType, headers };
   const bytes = Buffer.from(body as string);
-  if (bytes.length > KEPT_BYTES) return { ...common, body: '', encoding: 'none' };
+  if (withoutBody || bytes.length > KEPT_BYTES) return { ...common, body: '', encoding: 'none' };
   return isUtf8(bytes) && !bytes.includes(0)
     ? { ...common, body: bytes.toString('utf8'), encoding: 'utf8' }
     : { ...common, body: bytes.toString('base64'), encoding: 'base64' };
@@ -174,8 +177,11 @@ function replayed({ fingerprint, until, reply }: KeptCall, call: KeptCall): Fina
   if (encoding === 'none')
     throw new HttpError(
       'conflict',
-      `The request with this Idempotency-Key was answered ${status}; its reply was too long to be kept.`,
+      `The request with this Idempotency-Key was answered ${status}; its reply was too long to be kept, or may hold a secret.`,
     );
   const headers = { ...reply.headers, 'Idempotent-Replayed': 'true' };
+  // whoever may write where it lay could make a second reply of it
+  if (/[\r\n]/.test([contentType, ...Object.values(headers)].join('')))
+    throw new HttpError('conflict', 'The reply that was kept for this Idempotency-Key is none.');
   return { status, contentType, headers, body: encoding === 'utf8' ? body : Buffer.from(body, 'base64') };
 }

@@ -161,6 +161,14 @@ describe.each(Object.values(stores))('with tokens in $kind', (place) => {
     expect(await place.contents()).toBe(before);
   });
 
+  test('a name that no store takes keeps nothing else out of the audit log', async () => {
+    expect((await call('DELETE', '/tokens/%00')).status).toBe(404);
+    await eventually(async () => {
+      const { body } = await call<{ entries: { target: object }[] }>('GET', '/audit?limit=1');
+      expect(body.entries[0]).toMatchObject({ target: { id: '\u{FFFD}' } });
+    }, PROMPT_MS);
+  });
+
   test('tells in the audit log what was done, by whom, and what became of it', async () => {
     const { id, token } = await makeToken(call, { grants: [{ service: 'kv' }, { service: 'vector' }] });
     await vectorCaller(`${urls[0]}/vector`)('/reset', undefined, { token });
