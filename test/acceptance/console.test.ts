@@ -103,7 +103,9 @@ it('what is in this key, how large is it and when was it last touched; and chang
   await page.getByRole('button', { name: 'Search' }).click();
   await page.getByRole('link', { name: HOSTILE_KEY }).click();
   await page.locator('dl').getByText('string', { exact: true }).waitFor();
-  expect(await page.getByRole('textbox', { name: 'Value' }).inputValue()).toBe(HOSTILE);
+  await eventually(async () =>
+    expect(await page.getByRole('textbox', { name: 'Value' }).inputValue()).toBe(HOSTILE),
+  );
   expect(await page.locator('script:not([src])').count()).toBe(0);
 });
 

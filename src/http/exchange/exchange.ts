@@ -198,14 +198,18 @@ export class Exchange implements RouteContext {
     this.readingSince = 0;
   }
 
-  /** Called by the core's sweep: ends an exchange whose body stalls, whose deadline has passed or whose reply nobody reads. */
-  expire(now: number): void {
+  /**
+   * Called by the core's sweep: ends an exchange whose body stalls, whose deadline has passed or whose reply nobody reads.
+   * @param stoodMs since the last sweep the loop stood still for so long: what the client has sent meanwhile is not read yet
+   */
+  expire(now: number, stoodMs: number): void {
     const { bodyIdleTimeoutMs, replyIdleTimeoutMs } = this.core.settings;
     // Node tells nothing of a response that still waited behind another's when their connection broke
     if (this.response.socket === null && this.request.socket.destroyed) this.closed();
     else if (this.stream !== undefined) this.stream.expire(now);
     else if (this.answered && !this.watched) this.watched = limitUnread(this.response, replyIdleTimeoutMs);
     if (this.isOver) return;
+    if (this.readingSince > 0) this.readingSince += stoodMs;
     // nothing can come while replies before it keep its connection from being read
     if (this.readingSince > 0 && this.request.socket.isPaused()) this.readingSince = now;
     if (this.readingSince > 0 && now - this.readingSince > bodyIdleTimeoutMs) {

@@ -31,6 +31,7 @@ export class HttpCore implements ExchangeCore {
   /** Each exchange knows its place. */
   private readonly open: Exchange[] = [];
   private readonly sweeper: NodeJS.Timeout;
+  private sweptAt: number;
   /** How many of the open exchanges are streams. */
   streams = 0;
   readonly clientAddress: ClientAddress;
@@ -62,6 +63,7 @@ export class HttpCore implements ExchangeCore {
     this.cors = origins.length === 0 ? undefined : new Cors(origins, exposedHeaders);
     // replies depend on a token, which a shared cache does not know where it stands in the query
     this.headBlock = headLines([...securityHeaders(origins.length > 0), 'Cache-Control', 'no-store']);
+    this.sweptAt = now();
     this.sweeper = setInterval(() => this.sweep(), SWEEP_MS);
     this.sweeper.unref();
     // every waiting request listens to it
@@ -172,9 +174,11 @@ export class HttpCore implements ExchangeCore {
   }
 
   private sweep(): void {
-    if (this.open.length === 0) return;
     const now = this.now();
-    for (const exchange of [...this.open]) exchange.expire(now);
+    const stoodMs = Math.max(0, now - this.sweptAt - SWEEP_MS);
+    this.sweptAt = now;
+    if (this.open.length === 0) return;
+    for (const exchange of [...this.open]) exchange.expire(now, stoodMs);
   }
 }
 

@@ -73,6 +73,7 @@ test('a thousand fetches that one user sends at once take little memory, and hol
   expect(asked).toBeGreaterThan(5);
   const statuses = (await Promise.all(all)).flat();
   expect(statuses.filter((status) => status === '200').length).toBeGreaterThan(10);
-  expect(statuses.filter((status) => status !== '200' && status !== '503')).toEqual([]);
+  // 504: those that had begun when a slow machine had no time for them
+  expect(statuses.filter((status) => !['200', '503', '504'].includes(status))).toEqual([]);
   expect(mostMiB() - before).toBeLessThan(MEMORY_MIB);
 });

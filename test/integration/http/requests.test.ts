@@ -227,6 +227,19 @@ describe('limits and time', () => {
     await stalled.closed();
   });
 
+  it('does not take its own standstill for a silent client', async () => {
+    const client = await RawClient.open(core.port);
+    client.write(
+      `POST /test/raw HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 4\r\n\r\nab`,
+    );
+    await eventually(() => expect(core.core.inFlight).toBe(1));
+    client.write('cd');
+    // longer than a body may be silent
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_000);
+    expect(await client.until(/"size":4|request_timeout/)).toContain('HTTP/1.1 200');
+    client.end();
+  });
+
   it('answers 504 at the deadline and aborts the work', async () => {
     const before = core.seen.aborted.length;
     const started = performance.now();

@@ -11,6 +11,8 @@ import { TOKENS } from '../../support/tokens.js';
 const DELAY_MS = 25;
 /** Redis needs 20 s and more for all of them. */
 const FLOOD = 1_200;
+/** So many large replies may come while a small one is awaited; all that Redis was sent comes before it otherwise. */
+const MAY_COME_FIRST = 100;
 /** Of one connection nine are at work at once. */
 const CONNECTIONS = 150;
 const ELEMENTS = 200_000;
@@ -47,6 +49,7 @@ test('what one token sends at once that takes Redis long does not keep it from o
   const request = (connection: string) =>
     `POST /kv HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nAuthorization: Bearer ${TOKENS.kv}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const statuses: string[] = [];
+  const given = () => statuses.filter((status) => status === '200').length;
   let open = CONNECTIONS;
   for (let i = 0; i < CONNECTIONS; i++) {
     const client = await RawClient.open(Number(new URL(gateway.url).port));
@@ -62,17 +65,17 @@ test('what one token sends at once that takes Redis long does not keep it from o
   const other = kvCaller(`${gateway.url}/kv`, TOKENS.kvReadOnly);
   let asked = 0;
   for (const end = performance.now() + HANGS_MS; open > 0 && performance.now() < end; asked++) {
+    const before = given();
     const [read, written] = await Promise.all([other.run('GET', 'none'), near().run('DEL', 'none')]);
     expect([read.status, written.status]).toEqual([200, 200]);
-    // all that was sent is carried out before the next connection's turn: 5 s and more
-    expect(Math.max(read.ms, written.ms)).toBeLessThan(2_500);
+    expect(given() - before).toBeLessThan(MAY_COME_FIRST);
   }
   expect(open).toBe(0);
   expect(asked).toBeGreaterThan(0);
   // 504: what the first of them kept waiting in Redis for too long, on a slow machine
   expect(statuses.filter((status) => !['200', '503', '504'].includes(status))).toEqual([]);
   expect(statuses).toHaveLength(FLOOD);
-  expect((await near().run('LRANGE', list, 0, 1)).status).toBe(200);
+  await eventually(async () => expect((await near().run('LRANGE', list, 0, 1)).status).toBe(200));
 });
 
 test('a Redis that is far gets as many at once as it takes', async () => {
@@ -80,7 +83,8 @@ test('a Redis that is far gets as many at once as it takes', async () => {
   await eventually(async () => expect((await caller.run('PING')).status).toBe(200));
   const begun = performance.now();
   const rounds = Array.from({ length: 64 }, async () => {
-    for (let i = 0; i < 10; i++) expect((await caller.run('LRANGE', list, 0, 1)).status).toBe(200);
+    for (let i = 0; i < 10; i++)
+      await eventually(async () => expect((await caller.run('LRANGE', list, 0, 1)).status).toBe(200));
   });
   await Promise.all(rounds);
   // one after the other they take 32 s, two at a time 16

@@ -24,8 +24,12 @@ async function listRuns({ target }: RawRequest, { workflow }: QueueDeps): Promis
 }
 
 async function* page(found: Parameters<typeof logPage>[0], { records }: QueueDeps['workflow']) {
+  let hasBegun = false;
   try {
-    yield* gathered(logPage(found, runCursorText, records));
+    for await (const text of gathered(logPage(found, runCursorText, records.forReply(() => hasBegun)))) {
+      hasBegun = true;
+      yield text;
+    }
   } catch (error) {
     throw unavailable(error);
   }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../../lib/postgres/postgres.js';
+import { readAgain } from '../../../lib/postgres/read-again.js';
 import type { HeaderMap, MessageDetails, RunRole } from '../message/message.js';
 import { tableOf } from '../store/statements.js';
 import type { Run, RunSettings, RunState, StepKind, StepPlace } from './run.js';
@@ -100,10 +101,15 @@ export class RunRecords {
 
   constructor(
     private readonly database: Queryable,
-    schema: string,
+    private readonly schema: string,
     private readonly retentionMs: number,
   ) {
     this.table = (name) => tableOf(schema, name);
+  }
+
+  /** The same for one reply. @param hasBegun whether its first part is sent, which no error can take back */
+  forReply(hasBegun: () => boolean): RunRecords {
+    return new RunRecords(readAgain(this.database, hasBegun), this.schema, this.retentionMs);
   }
 
   /** Runs by their numbers, in that order; those that are gone are left out. */
