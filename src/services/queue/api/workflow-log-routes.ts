@@ -26,7 +26,13 @@ async function listRuns({ target }: RawRequest, { workflow }: QueueDeps): Promis
 async function* page(found: Parameters<typeof logPage>[0], { records }: QueueDeps['workflow']) {
   let hasBegun = false;
   try {
-    for await (const text of gathered(logPage(found, runCursorText, records.forReply(() => hasBegun)))) {
+    for await (const text of gathered(
+      logPage(
+        found,
+        runCursorText,
+        records.forReply(() => hasBegun),
+      ),
+    )) {
       hasBegun = true;
       yield text;
     }
