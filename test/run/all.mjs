@@ -20,11 +20,12 @@ const stepLimitMs = 10 * 60_000;
 /** So many of the slowest files are named. */
 const slowest = 10;
 /**
- * Lanes at once: tests wait for most of their time, and the longest lanes decide when all are done, so they begin together; the
- * last ones when the cores have had so much time to spare. Each holds up to 2 GB of memory.
+ * Lanes at once: tests wait for half of their time, and the longest lanes decide when all are done, so they begin first; others
+ * when the cores have had so much time to spare. Eight at once on two cores were a load of 20, in which what has to happen
+ * within a second does not. Each holds up to 2 GB of memory.
  */
 const most = Math.max(1, Math.floor(totalmem() / 2 ** 31));
-const fewestLanes = Math.min(8, most);
+const fewestLanes = Math.min(2 + cpus().length, most);
 const mostLanes = Math.min(9, most);
 const spareShare = 0.15;
 /** Over so long; a lane's backends take most of it to start. */

@@ -26,6 +26,12 @@ const needs = {
   examples: ['redis', 'postgres', 'rabbitmq'],
 };
 
+/** The files of the HTTP core that ask all services. */
+const httpOfAll = /^test\/integration\/http\/(content-coding|dashboards|reload|tls|unread-replies)\./;
+
+/** Those that ask none, but for the kv of the console. */
+const isHttpAlone = (path) => /^test\/integration\/http\/.*\./.test(path) && !httpOfAll.test(path);
+
 /** @param {string} path of a test file or a folder of them, from the root */
 const isUnit = (path) => /^test\/(unit|contract\/(architecture|imports|layout))/.test(path);
 
@@ -43,6 +49,7 @@ const testsOfFull = () =>
 /** @returns {string[]} */
 function needsOf(path) {
   if (isUnit(path)) return [];
+  if (isHttpAlone(path)) return ['redis'];
   // by their names one knows what they need, by the folder's none
   if (path === 'test/full') return testsOfFull().flatMap(needsOf);
   const subject = subjectOf(path);
@@ -72,7 +79,7 @@ function laneOf(path) {
   if (/\/queue\/workflow\/|\/workflow-/.test(path)) return 'workflow';
   const subject = subjectOf(path);
   if (['compose', 'package'].includes(subject)) return 'launcher';
-  if (/\/integration\/http\//.test(path)) return 'http';
+  if (isHttpAlone(path)) return 'http';
   return order.includes(subject) ? subject : 'rest';
 }
 

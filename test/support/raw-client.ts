@@ -1,6 +1,9 @@
 import { connect, type Socket } from 'node:net';
 import { HANGS_MS } from './eventually.js';
 
+/** What has come is looked through again when such a part of it was added, less so many characters, or none for so many ms. */
+const [LOOK_SHARE, LOOK_AT, LOOK_MS] = [0.1, 64 * 1024, 20] as const;
+
 /** A TCP connection on which a test writes HTTP by hand and reads what comes back. */
 export class RawClient {
   private received = '';
@@ -32,35 +35,47 @@ export class RawClient {
   }
 
   /** Everything received once `pattern` matches it, or the connection is closed. @throws when neither comes */
-  async until(pattern: RegExp): Promise<string> {
-    const end = performance.now() + HANGS_MS;
-    while (!pattern.test(this.received) && !this.ended) {
-      const left = end - performance.now();
-      if (left <= 0) throw new Error(`no ${pattern} within ${HANGS_MS} ms in: ${this.received}`);
-      await this.change(left);
-    }
-    return this.received;
+  until(pattern: RegExp): Promise<string> {
+    return this.untilIt((text) => pattern.test(text), pattern);
+  }
+
+  /** The same for `count` replies whose bodies end with `end`. */
+  untilReplies(count: number, end: string): Promise<string> {
+    return this.untilIt((text) => text.endsWith(end) && text.split('HTTP/1.1 ').length > count, end);
   }
 
   /** Resolves when the server has closed the connection. */
-  async closed(): Promise<string> {
-    const all = await this.until(/(?!)/);
-    return all;
+  closed(): Promise<string> {
+    return this.untilIt(() => false, 'end');
+  }
+
+  private async untilIt(isIt: (text: string) => boolean, what: unknown): Promise<string> {
+    const end = performance.now() + HANGS_MS;
+    while (!isIt(this.received) && !this.ended) {
+      const left = end - performance.now();
+      if (left <= 0) throw new Error(`no ${what} within ${HANGS_MS} ms in: ${this.received}`);
+      const enough = this.received.length + Math.max(1, this.received.length * LOOK_SHARE - LOOK_AT);
+      await this.change(left);
+      while (this.received.length < enough && !this.ended && (await this.change(LOOK_MS)));
+    }
+    return this.received;
   }
 
   end(): void {
     this.socket.destroy();
   }
 
-  private change(ms: number): Promise<void> {
+  /** @returns whether anything has come within `ms` */
+  private change(ms: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const done = () => {
+      const done = (hasCome: boolean) => {
         clearTimeout(timer);
-        this.waiters.delete(done);
-        resolve();
+        this.waiters.delete(come);
+        resolve(hasCome);
       };
-      const timer = setTimeout(done, ms);
-      this.waiters.add(done);
+      const come = () => done(true);
+      const timer = setTimeout(() => done(false), ms);
+      this.waiters.add(come);
     });
   }
 

@@ -88,5 +88,5 @@ test('a Redis that is far gets as many at once as it takes', async () => {
   });
   await Promise.all(rounds);
   // one after the other they take 32 s, two at a time 16
-  expect(performance.now() - begun).toBeLessThan(8_000);
+  expect(performance.now() - begun).toBeLessThan(12_000);
 });

@@ -174,8 +174,9 @@ test('a reply of very many small elements does not hold the loop', async () => {
   const script = 'local t = {} for i = 1, 3000000 do t[i] = 1 end return t';
   const watch = watchLoop();
   try {
-    const reply = await kv.run('EVAL', script, 0);
-    expect(reply).toMatchObject({ status: 400, body: { error: expect.stringMatching(/bytes/) } });
+    const tooLong = { status: 400, body: { error: expect.stringMatching(/bytes/) } };
+    // 504 where Redis has too little of a busy machine
+    await eventually(async () => expect(await kv.run('EVAL', script, 0)).toMatchObject(tooLong));
     expect(watch.longestMs()).toBeLessThan(100);
   } finally {
     watch.end();

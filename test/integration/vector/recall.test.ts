@@ -252,21 +252,18 @@ describe('many records with one vector', () => {
         return rows[0]?.n ?? 0;
       });
     const rounds = 40;
-    let added = 0;
     for (let round = 0; round < rounds; round++) {
       const some = Array.from({ length: 10 }, text).flatMap((vector, g) =>
         Array.from({ length: 12 }, (_, n): Stored => ({ id: `${g}-${n}`, vector, metadata: {} })),
       );
-      const before = await known();
       expect((await index('/upsert/gone', some)).status).toBe(200);
-      added += Math.max(0, (await known()) - before);
+      // those of this round, and what is left of all before
+      expect(await known()).toBeGreaterThanOrEqual(10);
+      expect(await known()).toBeLessThan(40);
       expect((await index('/delete/gone', { ids: some.map(({ id }) => id) })).result).toEqual({
         deleted: 120,
       });
     }
-    expect(added).toBeGreaterThan(50);
-    // of those that are left a part goes with each round
-    expect(await known()).toBeLessThan(100);
   });
 
   test('those that were there before a gateway that looks for them leave the graph when it is built', async () => {

@@ -9,7 +9,10 @@ import type { IndexShape } from './index-shape.js';
  */
 const EQUAL_IN_GRAPH = 10;
 
-/** With each vector that is new outside the graph, so many that were there before are forgotten if no record has them any more. */
+/**
+ * With each vector that is new outside the graph, so many that were there before are forgotten if no record has them any more:
+ * those that follow a place found by chance, the first after the last, or the first would stay for long.
+ */
 const LOOKED_AT = 20;
 
 /** CTEs `judged`: `incoming`, and whether the vector is kept out of the graph; `newly`: vectors that are from now on. */
@@ -26,8 +29,12 @@ export function repeatedCtes({ records, repeated }: IndexShape, { stored, digest
 ), forgotten as (
   delete from ${repeated} where namespace_id = $1::int and digest in (
     select digest from (
-      select digest from ${repeated} where namespace_id = $1::int and digest > (select gen_random_uuid())
-        and (select count(*) from newly) > 0 order by digest limit ${LOOKED_AT}) looked
+      (select digest from ${repeated} where namespace_id = $1::int and digest > (select gen_random_uuid())
+        and (select count(*) from newly) > 0 order by digest limit ${LOOKED_AT})
+      union all
+      (select digest from ${repeated} where namespace_id = $1::int
+        and (select count(*) from newly) > 0 order by digest limit ${LOOKED_AT})
+      limit ${LOOKED_AT}) looked
     where not exists (select from ${records} r where r.namespace_id = (select $1::int) and ${digest('r.vec')} = looked.digest)
       and digest not in (select digest from judged))
 )`;
